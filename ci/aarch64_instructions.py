@@ -12,6 +12,7 @@ several at once, and multiply-adds take more of it than the addresses between th
 import argparse
 import bisect
 import os
+import re
 import shutil
 import statistics
 import struct
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+WHEEL = re.compile(r"-cp3(\d+)-.*_aarch64\.whl$")  # with the minor version of its Python
 FEW, MANY = 2, 6  # runs of the two processes
 ENGINES = ("nnfast", "litert")
 
@@ -82,7 +84,7 @@ class System:
     """A Python for arm64 with both engines, and an emulator that counts."""
 
     def __init__(self, folder, wheel, litert):
-        python = f"3.{wheel.name.split('-cp3')[1].split('-')[0]}"
+        python = f"3.{WHEEL.search(wheel.name)[1]}"
         made = subprocess.run(["bash", ROOT / "ci/aarch64_system.sh", folder, python, wheel.resolve(), "numpy",
                                f"ai-edge-litert=={litert}"], capture_output=True, text=True)
         if made.returncode == 3:
@@ -117,7 +119,8 @@ class System:
             done = subprocess.run([self._folder / "python", "-c", PROGRAM, engine, model.resolve(), str(runs), maps],
                                   capture_output=True, text=True, env=environment, cwd=folder)
             if done.returncode:
-                raise SystemExit(f"{model}, {engine}, {level}: {done.stderr.strip()[-2000:]}")
+                said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+                raise SystemExit(f"{model}, {engine}, {level}: {said[-1]}")
             return by_place(blocks.read_text(), maps.read_text())
 
 
@@ -184,7 +187,7 @@ def main():
     for path in (args.wheel, *args.models):
         if not path.is_file():
             parser.error(f"{path}: no such file")
-    if not args.wheel.name.endswith("_aarch64.whl"):
+    if WHEEL.search(args.wheel.name) is None:
         parser.error(f"{args.wheel}: must be a wheel for aarch64; bash ci/build_wheels.sh --arch aarch64 makes one")
     if args.functions and shutil.which("aarch64-linux-gnu-nm") is None:
         parser.error("--functions needs aarch64-linux-gnu-nm (Debian: binutils-aarch64-linux-gnu)")

@@ -4,6 +4,7 @@
 # FOLDER/python then runs it: on the processor of qemu-user's that QEMU_CPU names (max), with the plugin of QEMU_PLUGIN, and
 # with the files of QEMU_LD_PREFIX (FOLDER/system). Needs no root. Exit code 3, with the reason, where it cannot be made.
 set -euo pipefail
+[ $# -ge 2 ] || { echo "usage: bash ci/aarch64_system.sh FOLDER VERSION REQUIREMENT..."; exit 2; }
 for tool in qemu-aarch64 apt-get dpkg-deb; do
     command -v "$tool" > /dev/null || { echo "aarch64 system: no $tool"; exit 3; }
 done
