@@ -11,7 +11,7 @@ from helpers.raw_client import refused, sealed
 from helpers.service import FLOAT, add_model, dense_model
 from nnfast import ModelBuilder, pace
 from nnfast._native.codec import array_head, skip
-from nnfast.errors import InvalidArgument
+from nnfast.errors import Cancelled, InvalidArgument, MissedDeadlineTransient, ResourceExhaustedTransient
 from nnfast.model import records
 from nnfast.model.records import encode
 from nnfast.service.server import model_reader
@@ -206,3 +206,22 @@ def test_unsealed_memory_is_copied_in_steps():
     fd = sealed_memfd([content_of(add_model())])
     assert unpack(open_bytes(fd, 1 << 20)).name == "add"
     os.close(fd)
+
+
+@pytest.mark.parametrize("stop", [MissedDeadlineTransient, Cancelled, ResourceExhaustedTransient])
+def test_what_stops_the_reading_is_raised_as_it_is(stop):
+    # A missed deadline is a TimeoutError, which is an OSError.
+    def stopped(*_):
+        raise stop("told to stop")
+
+    fd = os.memfd_create("plain")
+    os.write(fd, bytes(100))
+    with pytest.raises(stop, match="^told to stop$"):
+        open_bytes(fd, 1000, hold=stopped)
+    outer = pace.set_pace(stopped)
+    try:
+        with pytest.raises(stop, match="^told to stop$"):
+            open_bytes(fd, 1000)
+    finally:
+        pace.set_pace(outer)
+        os.close(fd)

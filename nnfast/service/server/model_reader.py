@@ -17,7 +17,7 @@ from ... import pace
 from ..._native.codec import array_head, skip
 from ..._native.engine import aligned_bytes
 from ...alignment import align
-from ...errors import InvalidArgument
+from ...errors import Error, InvalidArgument
 from ...extras import msgspec
 from ...model.mapped import MappedFile
 from ...model.records import (
@@ -116,7 +116,7 @@ def open_bytes(fd, limit, hold=None):
     """The bytes behind a descriptor as a read-only array: mapped, without reading them, if they cannot change and are
     not few, else copied.
 
-    hold(size, is_mapped): called first, may raise. Raises InvalidArgument.
+    hold(size, is_mapped): called first, may raise. Raises InvalidArgument, and what hold and the pace raise.
     """
     try:
         size = os.fstat(fd).st_size
@@ -137,9 +137,9 @@ def open_bytes(fd, limit, hold=None):
             pace.step()
         content.flags.writeable = False
         return content
+    except Error:  # also of hold and of the pace: a missed deadline is an OSError too
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, InvalidArgument):
-            raise
         raise InvalidArgument(f"model: its memory cannot be read: {error}") from None
 
 
