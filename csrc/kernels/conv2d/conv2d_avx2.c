@@ -1,6 +1,7 @@
 #include "conv2d.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 
 #include "nnf/partial_avx2.h"
 #include "nnf/unroll.h"
@@ -12,6 +13,15 @@ enum { M = 6, N = 16, STEPS = 4 };
 INLINE void add_product(__m256 *sum, __m256 x, __m256 w)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(w));
+}
+
+/* The first columns of a tile whose panel is not full: it was stored as a whole, in which no store asks how many. */
+INLINE void store_columns(const __m256 whole[M][2], int rows, int vectors, size_t columns, float *c, size_t ldc)
+{
+    for (int i = 0; i < rows; i++, c += ldc) {
+        for (int v = 0; v < vectors; v++)
+            nnf_store_f32_avx2(c + 8 * v, (ptrdiff_t)columns - 8 * v, whole[i][v]);
+    }
 }
 
 INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors, const int fetch)
@@ -44,6 +54,8 @@ NNF_UNROLL
             /* Counts up to zero: no register for the end. */
             ptrdiff_t k = -(ptrdiff_t)t->depth;
             for (; k + STEPS <= 0; k += STEPS) {
+                /* One counter for all rows: of an affine one gcc makes a pointer for each row, to be moved each time. */
+                __asm__("" : "+r"(k));
 NNF_UNROLL
                 for (int line = 0; line < fetch; line++, next += pace)
                     _mm_prefetch(next, _MM_HINT_T1);
@@ -74,8 +86,12 @@ NNF_UNROLL
             }
         }
         const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
+        const bool full = t->columns - j >= 8 * (size_t)vectors;
+        __m256 whole[M][2];
+        float *c = full ? t->c + j : (float *)whole;
+        const size_t ldc = full ? t->ldc : N;
 NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < rows; i++, c += ldc) {
 NNF_UNROLL
             for (int v = 0; v < vectors; v++) {
                 __m256 y = sum[0][i][v];
@@ -84,12 +100,11 @@ NNF_UNROLL
                 if (chains == 4)
                     y = _mm256_add_ps(_mm256_add_ps(y, sum[1][i][v]), _mm256_add_ps(sum[2][i][v], sum[3][i][v]));
                 /* min/max return the second operand when either is NaN: the sum comes second, so that it stays one. */
-                y = _mm256_min_ps(hi, _mm256_max_ps(lo, y));
-                float *c = t->c + (size_t)i * t->ldc + j + 8 * (size_t)v;
-                const ptrdiff_t left = (ptrdiff_t)(t->columns - j) - 8 * v;
-                nnf_store_f32_avx2(c, left, y);
+                _mm256_storeu_ps(c + 8 * v, _mm256_min_ps(hi, _mm256_max_ps(lo, y)));
             }
         }
+        if (!full)
+            store_columns(whole, rows, vectors, t->columns - j, t->c + j, t->ldc);
     }
 }
 
@@ -145,14 +160,18 @@ NNF_UNROLL
         }
     }
     const __m256 lo = _mm256_set1_ps(l->lo), hi = _mm256_set1_ps(l->hi);
+    const bool full = l->columns == 8 * (size_t)vectors;
+    __m256 whole[M][2];
+    float *c = full ? l->c + first * l->ldc : (float *)whole;
+    const size_t ldc = full ? l->ldc : N;
 NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < rows; i++, c += ldc) {
 NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            const __m256 y = _mm256_min_ps(hi, _mm256_max_ps(lo, sum[i][v]));
-            nnf_store_f32_avx2(l->c + (first + (size_t)i) * l->ldc + 8 * v, (ptrdiff_t)l->columns - 8 * v, y);
-        }
+        for (int v = 0; v < vectors; v++)
+            _mm256_storeu_ps(c + 8 * v, _mm256_min_ps(hi, _mm256_max_ps(lo, sum[i][v])));
     }
+    if (!full)
+        store_columns(whole, rows, vectors, l->columns, l->c + first * l->ldc, l->ldc);
 }
 
 INLINE void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
