@@ -7,7 +7,7 @@
 #include "nnf/unroll.h"
 
 enum {
-    M = 30,   /* rows that share a panel in the level 1 cache */
+    M = NNF_CONV2D_FINISH_M, /* rows that share a panel in the level 1 cache */
     N = 16,
     HIGH = 6  /* rows whose sums are in registers at once */
 };

@@ -9,7 +9,7 @@
 #include "nnf/unroll.h"
 
 enum {
-    M = 30,             /* rows that share widened weights, and a way to add the products of a block */
+    M = NNF_CONV2D_FINISH_M, /* rows that share widened weights, and a way to add the products of a block */
     N = NNF_PAIRS_N,
     HIGH = NNF_PAIRS_HIGH,
     FEW = 3,            /* rows for which widening apart does not pay */
@@ -391,7 +391,8 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
         if (wide->slab != p.a)
             wide->widened = 0;
         wide->slab = p.a;
-        widen_rows(t, p.a, ways.groups, ways.plain & ~wide->widened, wide->a);
+        if (ways.plain & ~wide->widened)
+            widen_rows(t, p.a, ways.groups, ways.plain & ~wide->widened, wide->a);
         wide->widened |= ways.plain;
         run_way(&p, &ways, ways.eights, EIGHTS, vectors);
         run_way(&p, &ways, ways.fours, FOURS, vectors);

@@ -124,15 +124,20 @@ typedef struct products {
 INLINE void finish(const nnf_winograd_q8_tile *t, const products *p, const nnf_conv2d_finish *f, const int vectors,
                    const int simple, const int clipped)
 {
-    nnf_conv2d_q8_tile row = {.ldc = t->pixel};
+    const bool is_full = t->columns == (size_t)(8 * vectors);
+    uint8_t whole[NNF_WINOGRAD_Q8_OUT * N];
+    const size_t pixel = is_full ? t->pixel : N;
     for (size_t patch = 0; patch < t->patches; patch++) {
         const nnf_winograd_q8_place *place = t->places + patch;
         _Alignas(32) int32_t sum[NNF_WINOGRAD_Q8_OUT][NNF_WINOGRAD_Q8_OUT * N];
         output_sums((const __m256i *)p->m[0][patch], M * N / 8, (const __m256i *)t->w, (__m256i *)sum, vectors);
-        row.rows = (size_t)place->width;
+        const size_t width = (size_t)place->width;
         uint8_t *c = t->c + place->at;
-        for (size_t i = 0; i < (size_t)place->height; i++, c += t->row)
-            nnf_conv2d_finish_rows(f, &row, t->columns, sum[i], c, vectors, simple, clipped);
+        for (size_t i = 0; i < (size_t)place->height; i++, c += t->row) {
+            nnf_conv2d_finish_rows(f, width, NULL, sum[i], is_full ? c : whole, pixel, vectors, simple, clipped);
+            if (!is_full)
+                nnf_conv2d_copy_codes(whole, width, t->columns, c, t->pixel);
+        }
     }
 }
 

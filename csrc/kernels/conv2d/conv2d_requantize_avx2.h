@@ -9,7 +9,7 @@
 #include "nnf/requantize_avx2.h"
 #include "nnf/unroll.h"
 
-enum { NNF_CONV2D_FINISH_N = 16 };
+enum { NNF_CONV2D_FINISH_M = 30, NNF_CONV2D_FINISH_N = 16 }; /* rows of a tile at most, columns of a panel */
 
 /* What all rows of a panel share. A simple panel is scaled by the formula of small sums in depthwise_conv2d.h: both
  * roundings, the zero point and the shift are one 64-bit sum. Of other panels `twice` and `twice_odd` hold the
@@ -66,64 +66,86 @@ INLINE __m256i nnf_conv2d_scale(const nnf_conv2d_finish *f, const int v, const i
     return _mm256_srav_epi32(high, f->right[v]);
 }
 
-INLINE void nnf_conv2d_store_codes(uint8_t *c, size_t columns, __m128i codes)
+/* A row of a panel in 16 bits; start: what is added to its sums. */
+INLINE __m256i nnf_conv2d_finish_row(const nnf_conv2d_finish *f, const int32_t *sum, __m256i start, const int vectors,
+                                     const int simple, const int clipped)
 {
-    if (columns == NNF_CONV2D_FINISH_N) {
+    __m256i x[2];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++)
+        x[v] = nnf_conv2d_scale(f, v, simple, clipped, _mm256_add_epi32(((const __m256i *)sum)[v], start));
+    const __m256i words = _mm256_packs_epi32(x[0], x[vectors - 1]);
+    return simple ? words : _mm256_adds_epi16(words, f->zero_point);
+}
+
+/* Codes of two rows, one in each half. Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and
+ * hi <= 255. */
+INLINE __m256i nnf_conv2d_finish_codes(const nnf_conv2d_finish *f, __m256i row, __m256i other)
+{
+    __m256i codes = _mm256_packus_epi16(row, other);
+    codes = _mm256_xor_si256(_mm256_min_epu8(_mm256_max_epu8(codes, f->lo), f->hi), f->flip);
+    return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+INLINE void nnf_conv2d_store_codes(uint8_t *c, __m128i codes, const int vectors)
+{
+    if (vectors == 2)
         _mm_storeu_si128((__m128i *)c, codes);
-    } else if (columns == NNF_CONV2D_FINISH_N / 2) {
+    else
         _mm_storel_epi64((__m128i *)c, codes);
-    } else {
-        uint8_t all[NNF_CONV2D_FINISH_N];
-        _mm_storeu_si128((__m128i *)all, codes);
-        memcpy(c, all, columns);
+}
+
+/* Codes of whole rows of a panel, 8 * vectors each, from sums [rows][16]. offset: of each row, or NULL. */
+INLINE void nnf_conv2d_finish_rows(const nnf_conv2d_finish *f, size_t rows, const int32_t *offset, const int32_t *sum,
+                                   uint8_t *c, size_t ldc, const int vectors, const int simple, const int clipped)
+{
+    const __m256i start = _mm256_set1_epi32(f->start);
+    for (; rows >= 2; rows -= 2, c += 2 * ldc, sum += 2 * NNF_CONV2D_FINISH_N) {
+        __m256i row = start, other = start;
+        if (offset) {
+            row = _mm256_add_epi32(row, _mm256_set1_epi32(offset[0]));
+            other = _mm256_add_epi32(other, _mm256_set1_epi32(offset[1]));
+            offset += 2;
+        }
+        row = nnf_conv2d_finish_row(f, sum, row, vectors, simple, clipped);
+        other = nnf_conv2d_finish_row(f, sum + NNF_CONV2D_FINISH_N, other, vectors, simple, clipped);
+        const __m256i codes = nnf_conv2d_finish_codes(f, row, other);
+        nnf_conv2d_store_codes(c, _mm256_castsi256_si128(codes), vectors);
+        nnf_conv2d_store_codes(c + ldc, _mm256_extracti128_si256(codes, 1), vectors);
+    }
+    if (rows) {
+        const __m256i last = offset ? _mm256_add_epi32(start, _mm256_set1_epi32(*offset)) : start;
+        const __m256i row = nnf_conv2d_finish_row(f, sum, last, vectors, simple, clipped);
+        nnf_conv2d_store_codes(c, _mm256_castsi256_si128(nnf_conv2d_finish_codes(f, row, row)), vectors);
     }
 }
 
-INLINE void nnf_conv2d_finish_rows(const nnf_conv2d_finish *f, const nnf_conv2d_q8_tile *t, size_t columns,
-                                   const int32_t *sum, uint8_t *c, const int vectors, const int simple,
-                                   const int clipped)
+/* The first columns of rows of codes [rows][16] of a panel that is not full: they are made as if it was, without asking
+ * at each row how many there are. */
+INLINE void nnf_conv2d_copy_codes(const uint8_t *whole, size_t rows, size_t columns, uint8_t *c, size_t ldc)
 {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    for (size_t i = 0; i < t->rows; i += 2, c += 2 * t->ldc, sum += 2 * NNF_CONV2D_FINISH_N) {
-        const size_t other = i + 1 < t->rows; /* the last row alone is its own neighbour */
-        __m256i words[2];
-        NNF_UNROLL
-        for (int r = 0; r < 2; r++) {
-            const size_t row = r ? other : 0;
-            const int32_t offset = t->offset ? t->offset[i + row] : 0;
-            const __m256i start = _mm256_set1_epi32((int32_t)((uint32_t)offset + (uint32_t)f->start));
-            __m256i x[2];
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                const __m256i *from = (const __m256i *)(sum + row * NNF_CONV2D_FINISH_N) + v;
-                x[v] = nnf_conv2d_scale(f, v, simple, clipped, _mm256_add_epi32(*from, start));
-            }
-            words[r] = _mm256_packs_epi32(x[0], x[vectors - 1]);
-            if (!simple)
-                words[r] = _mm256_adds_epi16(words[r], f->zero_point);
-        }
-        /* Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and hi <= 255. */
-        __m256i codes = _mm256_packus_epi16(words[0], words[1]);
-        codes = _mm256_xor_si256(_mm256_min_epu8(_mm256_max_epu8(codes, f->lo), f->hi), f->flip);
-        codes = _mm256_permutevar8x32_epi32(codes, order);
-        nnf_conv2d_store_codes(c, columns, _mm256_castsi256_si128(codes));
-        if (other)
-            nnf_conv2d_store_codes(c + t->ldc, columns, _mm256_extracti128_si256(codes, 1));
-    }
+    for (size_t i = 0; i < rows; i++)
+        memcpy(c + i * ldc, whole + i * NNF_CONV2D_FINISH_N, columns);
 }
 
 /* Codes of all rows of the tile, at c, of the panel w, from sums [rows][16]. */
 INLINE void nnf_conv2d_finish_panel(const nnf_conv2d_q8_tile *t, const int32_t *w, size_t columns, const int32_t *sum,
                                     uint8_t *c, const int vectors)
 {
+    const int is_full = columns == (size_t)(8 * vectors);
+    uint8_t whole[NNF_CONV2D_FINISH_M * NNF_CONV2D_FINISH_N];
+    uint8_t *to = is_full ? c : whole;
+    const size_t ldc = is_full ? t->ldc : NNF_CONV2D_FINISH_N;
     nnf_conv2d_finish f;
     nnf_conv2d_finish_of(&f, t, w, vectors);
     if (f.clipped)
-        nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 1, 1);
+        nnf_conv2d_finish_rows(&f, t->rows, t->offset, sum, to, ldc, vectors, 1, 1);
     else if (f.simple)
-        nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 1, 0);
+        nnf_conv2d_finish_rows(&f, t->rows, t->offset, sum, to, ldc, vectors, 1, 0);
     else
-        nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 0, 0);
+        nnf_conv2d_finish_rows(&f, t->rows, t->offset, sum, to, ldc, vectors, 0, 0);
+    if (!is_full)
+        nnf_conv2d_copy_codes(whole, t->rows, columns, c, t->ldc);
 }
 
 /* The sums themselves, with the offsets of their rows, as int32 values. */
@@ -144,7 +166,7 @@ INLINE void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns, c
 typedef void nnf_conv2d_sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum,
                                   const int vectors);
 
-/* A tile of at most m rows and any number of columns, panel by panel; raw: the sums are the result. */
+/* A tile of any number of columns, panel by panel; raw: the sums are the result. */
 INLINE void nnf_conv2d_each_panel(const nnf_conv2d_q8_tile *t, const int raw, void *work, int32_t *sum,
                                   nnf_conv2d_sum_panel *sum_panel)
 {
