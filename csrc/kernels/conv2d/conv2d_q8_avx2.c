@@ -210,23 +210,35 @@ INLINE void add_groups(__m256i s[THREE][2], const uint8_t *a, size_t lda, const 
     }
 }
 
-INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each)
+INLINE void load_sums(__m256i (*s)[2], const int32_t *from, size_t step, const int rows, const int vectors)
 {
-    const size_t lda = p->tile->lda;
-    const uint8_t *a = p->a + row * lda;
-    const int32_t *from = p->from + row * p->step;
-    int32_t *sum = p->sum + row * N;
-    __m256i s[THREE][2];
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)(from + (size_t)i * p->step))[v];
+            s[i][v] = ((const __m256i *)(from + (size_t)i * step))[v];
     }
+}
+
+INLINE void store_sums(int32_t *sum, __m256i (*s)[2], const int rows, const int vectors)
+{
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            ((__m256i *)(sum + i * N))[v] = s[i][v];
+    }
+}
+
+/* The next `rows` rows; goes on to those behind them. */
+INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int vectors, const int each)
+{
+    __m256i s[THREE][2];
+    load_sums(s, p->from, p->step, rows, vectors);
     for (size_t b = 0; b < p->count; b++) {
         const size_t at = p->blocks[b];
         const __m256i *w = (const __m256i *)(p->w + at * (size_t)(8 * vectors));
-        const uint8_t *block = a + at;
+        const uint8_t *block = p->a + at;
         size_t ld = lda;
         /* Else gcc keeps an address for each code of each row, on the stack. */
         __asm__("" : "+r"(block), "+r"(ld));
@@ -236,27 +248,23 @@ INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int 
     }
     if (each < BLOCK && p->tail) {
         const size_t at = p->blocks[p->count];
-        add_groups(s, a + at, lda, (const __m256i *)(p->w + at * (size_t)(8 * vectors)), rows, vectors, each);
+        add_groups(s, p->a + at, lda, (const __m256i *)(p->w + at * (size_t)(8 * vectors)), rows, vectors, each);
     }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            ((__m256i *)(sum + i * N))[v] = s[i][v];
-    }
+    store_sums(p->sum, s, rows, vectors);
+    p->a += (size_t)rows * lda;
+    p->from += (size_t)rows * p->step;
+    p->sum += rows * N;
 }
 
-INLINE void multiply_rows(const part *p, const int vectors, const int each)
+/* All rows, more than FEW: by threes, and as many twos as that takes. */
+INLINE void multiply_rows(const part *of, const int vectors, const int each)
 {
-    const size_t all = p->tile->rows, tiles = (all + THREE - 1) / THREE;
-    for (size_t i = 0, tile = 0, rows; tile < tiles; tile++, i += rows) {
-        rows = all / tiles + (tile < all % tiles);
-        switch (rows) {
-        case 1: multiply_bytes(p, i, 1, vectors, each); break;
-        case 2: multiply_bytes(p, i, 2, vectors, each); break;
-        default: multiply_bytes(p, i, 3, vectors, each); break;
-        }
-    }
+    part p = *of; /* which no store to the sums can change */
+    const size_t lda = p.tile->lda, twos = (THREE - p.tile->rows % THREE) % THREE, threes = (p.tile->rows - 2 * twos) / THREE;
+    for (size_t i = 0; i < threes; i++)
+        multiply_bytes(&p, lda, 3, vectors, each);
+    for (size_t i = 0; i < twos; i++)
+        multiply_bytes(&p, lda, 2, vectors, each);
 }
 
 /* A group of a block of `rows` rows, pair by pair. */
@@ -276,12 +284,7 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     const int32_t *a = p->wide->a + row * PITCH, *from = p->from + row * p->step;
     int32_t *sum = p->sum + row * N;
     __m256i s[HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)(from + (size_t)i * p->step))[v];
-    }
+    load_sums(s, from, p->step, rows, vectors);
     const __m256i *w = (const __m256i *)p->wide->w;
     for (size_t b = 0; b < p->count; b++, w += 2 * BLOCK * vectors) {
         const int32_t *block = a + p->blocks[b] / 2U;
@@ -291,12 +294,7 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     }
     for (size_t g = 0; g < p->tail; g++)
         add_pairs(s, a + p->blocks[p->count] / 2U + g, w + g * (size_t)vectors, rows, vectors);
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            ((__m256i *)(sum + i * N))[v] = s[i][v];
-    }
+    store_sums(sum, s, rows, vectors);
 }
 
 /* At most a chunk of blocks, and a tail. */
