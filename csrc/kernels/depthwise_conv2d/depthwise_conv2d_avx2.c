@@ -3,12 +3,11 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
+#include "nnf/tuning.h"
 #include "nnf/unroll.h"
 
 #define LANES 8
-/* Pixels of a multiple of so many floats lie in the same few sets of a cache, which does not hold a row of them. There
- * both halves of a block go together, so that a line of the cache is read once. */
-#define COLLIDING 32
+enum { PAGE = 4096, COLLIDING = 128 }; /* bytes after which the sets of a level 1 cache come again; floats */
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */
 typedef struct block {
@@ -24,28 +23,54 @@ INLINE __m256 load(const block *b, const float *x, bool full, bool spread)
     return spread ? _mm256_permutevar8x32_ps(v, b->spread) : v;
 }
 
-/* As in the AVX-512 file. */
+/* Taps of a row of the window for `count` pixels, `step` floats apart. */
+INLINE void add_taps(const block *b, __m256 *sum, const int count, bool full, bool spread, const float *x, size_t step,
+                     const float *w)
+{
+    const __m256 weight = _mm256_loadu_ps(w);
+#pragma GCC unroll 8
+    for (int p = 0; p < count; p++)
+        sum[p] = _mm256_fmadd_ps(load(b, x + (size_t)p * step, full, spread), weight, sum[p]);
+}
+
+/* As in the AVX-512 file; but of few pixels each has several sums, for one would wait for its own additions: a row of the
+ * window goes to each in turn. */
 INLINE void pixels(const nnf_depthwise *g, const block *b, const int count, bool full, bool spread, const float *x,
                    const float *w, size_t rows, size_t columns, float *y)
 {
+    const int chains = count > 7 ? 1 : count > 3 ? 2 : 4;
     const size_t step = g->x.stride * b->pixel, across = g->x.dilation * b->pixel;
-    const size_t down = g->y.dilation * g->x.size * b->pixel;
-    __m256 sum[8];
-    for (int p = 0; p < count; p++)
-        sum[p] = _mm256_loadu_ps(b->w);
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t j = 0; j < columns; j++) {
-            const __m256 weight = _mm256_loadu_ps(w + (i * g->x.taps + j) * NNF_DEPTHWISE_BLOCK);
-            const float *tap = x + i * down + j * across;
+    const size_t down = g->y.dilation * g->x.size * b->pixel, next = g->x.taps * NNF_DEPTHWISE_BLOCK;
+    __m256 sum[4][8];
+    NNF_UNROLL
+    for (int c = 0; c < chains; c++) {
 #pragma GCC unroll 8
-            for (int p = 0; p < count; p++)
-                sum[p] = _mm256_fmadd_ps(load(b, tap + (size_t)p * step, full, spread), weight, sum[p]);
+        for (int p = 0; p < count; p++)
+            sum[c][p] = c ? _mm256_setzero_ps() : _mm256_loadu_ps(b->w);
+    }
+    size_t left = rows;
+    for (; left >= (size_t)chains; left -= (size_t)chains, x += (size_t)chains * down, w += (size_t)chains * next) {
+        for (size_t j = 0; j < columns; j++) {
+            NNF_UNROLL
+            for (int c = 0; c < chains; c++)
+                add_taps(b, sum[c], count, full, spread, x + (size_t)c * down + j * across, step,
+                         w + (size_t)c * next + j * NNF_DEPTHWISE_BLOCK);
         }
+    }
+    NNF_UNROLL
+    for (int c = 0; c < chains - 1; c++) {
+        for (size_t j = 0; (size_t)c < left && j < columns; j++)
+            add_taps(b, sum[c], count, full, spread, x + (size_t)c * down + j * across, step,
+                     w + (size_t)c * next + j * NNF_DEPTHWISE_BLOCK);
     }
 #pragma GCC unroll 8
     for (int p = 0; p < count; p++) {
+        __m256 all = sum[0][p];
+        NNF_UNROLL
+        for (int c = 1; c < chains; c++)
+            all = _mm256_add_ps(all, sum[c][p]);
         /* min/max return the second operand when either is NaN, so that a NaN stays one. */
-        const __m256 v = _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, sum[p]));
+        const __m256 v = _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, all));
         if (full)
             _mm256_storeu_ps(y + (size_t)p * g->channels, v);
         else
@@ -92,109 +117,139 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
     }
 }
 
-/* 3x3, stride 1: `rows` output rows together, 1 or 2, walking the image's columns, as in the AVX-512 file. */
-INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, size_t row, float *y)
+/* Sums of the walk below, of each half of a block and each row: of the output whose last column this is, of the next
+ * and of the one after. */
+typedef struct sums {
+    __m256 done[2][2], next[2][2], fresh[2][2];
+} sums;
+
+typedef float vector __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* sum += x * w, from memory. Of intrinsics gcc loads all weights of a block first, and moves them to the stack. */
+INLINE void add_product(__m256 *sum, __m256 x, const float *w)
 {
-    const __m256 bias = _mm256_loadu_ps(b->w);
-    __m256 w[9], done[2], next[2];
-    const float *line[4];
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "m"(*(const vector *)w));
+}
+
+/* The walk goes on by a column of the image: the lines from..to-1 of those under the windows. */
+INLINE void add_column(sums *s, const block *b, const __m256 *own, const int halves, const int rows, const int from,
+                       const int to, const float *x, size_t down)
+{
+    const float *first = b->w + NNF_DEPTHWISE_BLOCK;
+    /* Else gcc keeps an address for each weight, on the stack. */
+    __asm__("" : "+r"(first));
     NNF_UNROLL
-    for (int t = 0; t < 9; t++)
-        w[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
-    NNF_UNROLL
-    for (int i = 0; i < rows + 2; i++) {
-        const size_t at = row + (size_t)i - g->y.head; /* wraps above the image */
-        line[i] = at < g->y.size ? b->x + at * g->x.size * b->pixel : NULL;
-    }
-    NNF_UNROLL
-    for (int r = 0; r < rows; r++)
-        done[r] = next[r] = bias;
-    size_t offset = 0;
-    for (size_t v = 0; v < g->x.out + 2; v++) {
-        __m256 fresh[2];
+    for (int i = from; i < to; i++) {
         NNF_UNROLL
-        for (int r = 0; r < rows; r++)
-            fresh[r] = bias;
-        if (v - g->x.head < g->x.size) {
+        for (int h = 0; h < halves; h++) {
+            const __m256 value = _mm256_loadu_ps(x + (size_t)i * down + LANES * h);
             NNF_UNROLL
-            for (int i = 0; i < rows + 2; i++) {
-                if (!line[i])
+            for (int r = 0; r < rows; r++) {
+                const int tap = 3 * (i - r);
+                if (tap < 0 || tap > 6)
                     continue;
-                const __m256 value = _mm256_loadu_ps(line[i] + offset);
-                NNF_UNROLL
-                for (int r = 0; r < rows; r++) {
-                    if (i < r || i > r + 2)
-                        continue;
-                    done[r] = _mm256_fmadd_ps(value, w[(i - r) * 3 + 2], done[r]);
-                    next[r] = _mm256_fmadd_ps(value, w[(i - r) * 3 + 1], next[r]);
-                    fresh[r] = _mm256_fmadd_ps(value, w[(i - r) * 3], fresh[r]);
+                if (halves == 1) {
+                    s->done[h][r] = _mm256_fmadd_ps(value, own[tap + 2], s->done[h][r]);
+                    s->next[h][r] = _mm256_fmadd_ps(value, own[tap + 1], s->next[h][r]);
+                    s->fresh[h][r] = _mm256_fmadd_ps(value, own[tap], s->fresh[h][r]);
+                } else {
+                    const float *w = first + tap * NNF_DEPTHWISE_BLOCK + LANES * h;
+                    add_product(&s->done[h][r], value, w + 2 * NNF_DEPTHWISE_BLOCK);
+                    add_product(&s->next[h][r], value, w + NNF_DEPTHWISE_BLOCK);
+                    add_product(&s->fresh[h][r], value, w);
                 }
             }
-            offset += b->pixel;
-        }
-        if (v >= 2) {
-            NNF_UNROLL
-            for (int r = 0; r < rows; r++)
-                _mm256_storeu_ps(y + ((size_t)r * g->x.out + v - 2) * g->channels,
-                                 _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, done[r])));
-        }
-        NNF_UNROLL
-        for (int r = 0; r < rows; r++) {
-            done[r] = next[r];
-            next[r] = fresh[r];
         }
     }
 }
 
-/* The same for a whole block, 16 channels, with the weights in memory: all of a cache line is read while it is there. */
-INLINE void rows_3x3_of_block(const nnf_depthwise *g, const block *b, const int rows, size_t row, float *y)
+/* Writes the sums that are done. */
+INLINE void put_column(const sums *s, const block *b, const int halves, const int rows, float *y, size_t line)
 {
-    __m256 done[2][2], next[2][2];
-    const float *line[4];
     NNF_UNROLL
-    for (int i = 0; i < rows + 2; i++) {
-        const size_t at = row + (size_t)i - g->y.head; /* wraps above the image */
-        line[i] = at < g->y.size ? b->x + at * g->x.size * b->pixel : NULL;
+    for (int r = 0; r < rows; r++) {
+        NNF_UNROLL
+        for (int h = 0; h < halves; h++)
+            _mm256_storeu_ps(y + (size_t)r * line + LANES * h,
+                             _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, s->done[h][r])));
     }
+}
+
+INLINE void move_on(sums *s, const __m256 *bias, const int halves, const int rows)
+{
     NNF_UNROLL
-    for (int k = 0; k < 2 * rows; k++)
-        done[k / 2][k % 2] = next[k / 2][k % 2] = _mm256_loadu_ps(b->w + LANES * (k % 2));
-    size_t offset = 0;
-    for (size_t v = 0; v < g->x.out + 2; v++) {
-        __m256 fresh[2][2];
-        NNF_UNROLL
-        for (int k = 0; k < 2 * rows; k++)
-            fresh[k / 2][k % 2] = _mm256_loadu_ps(b->w + LANES * (k % 2));
-        if (v - g->x.head < g->x.size) {
-            NNF_UNROLL
-            for (int i = 0; i < rows + 2; i++) {
-                if (!line[i])
-                    continue;
-                NNF_UNROLL
-                for (int h = 0; h < 2; h++) {
-                    const __m256 value = _mm256_loadu_ps(line[i] + offset + LANES * h);
-                    NNF_UNROLL
-                    for (int r = 0; r < rows; r++) {
-                        if (i < r || i > r + 2)
-                            continue;
-                        const float *w = b->w + (1 + (i - r) * 3) * NNF_DEPTHWISE_BLOCK + LANES * h;
-                        done[r][h] = _mm256_fmadd_ps(value, _mm256_loadu_ps(w + 2 * NNF_DEPTHWISE_BLOCK), done[r][h]);
-                        next[r][h] = _mm256_fmadd_ps(value, _mm256_loadu_ps(w + NNF_DEPTHWISE_BLOCK), next[r][h]);
-                        fresh[r][h] = _mm256_fmadd_ps(value, _mm256_loadu_ps(w), fresh[r][h]);
-                    }
-                }
-            }
-            offset += b->pixel;
+    for (int k = 0; k < halves * rows; k++) {
+        const int h = k / rows, r = k % rows;
+        s->done[h][r] = s->next[h][r];
+        s->next[h][r] = s->fresh[h][r];
+        s->fresh[h][r] = bias[h];
+    }
+}
+
+/* 3x3, stride 1: `rows` output rows together, 1 or 2, walking the image's columns, as in the AVX-512 file: of 8 channels
+ * with the weights in registers, or of a whole block, with those in memory, so that all of a cache line is read while it
+ * is there. The lines from..to-1 of those under the windows are in the image. */
+INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int halves, const int rows, const int from, const int to,
+                     size_t row, float *y)
+{
+    const size_t down = g->x.size * b->pixel, line = g->x.out * g->channels, last = g->x.out + 2;
+    const size_t begin = g->x.head < last ? g->x.head : last, end = g->x.size < last - begin ? begin + g->x.size : last;
+    const float *x = b->x + (row - g->y.head) * down; /* perhaps above the image, where nothing is read */
+    __m256 own[9], bias[2];
+    sums s;
+    NNF_UNROLL
+    for (int t = 0; t < 9 && halves == 1; t++)
+        own[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
+    NNF_UNROLL
+    for (int h = 0; h < halves; h++)
+        bias[h] = _mm256_loadu_ps(b->w + LANES * h);
+    NNF_UNROLL
+    for (int k = 0; k < halves * rows; k++)
+        s.done[k / rows][k % rows] = s.next[k / rows][k % rows] = s.fresh[k / rows][k % rows] = bias[k / rows];
+    size_t v = 0;
+    for (; v < begin; v++) {
+        if (v >= 2) {
+            put_column(&s, b, halves, rows, y, line);
+            y += g->channels;
         }
-        NNF_UNROLL
-        for (int k = 0; k < 2 * rows; k++) {
-            const int r = k / 2, h = k % 2;
-            if (v >= 2)
-                _mm256_storeu_ps(y + ((size_t)r * g->x.out + v - 2) * g->channels + LANES * h,
-                                 _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, done[r][h])));
-            done[r][h] = next[r][h];
-            next[r][h] = fresh[r][h];
+    }
+    for (; v < end && v < 2; v++, x += b->pixel) {
+        add_column(&s, b, own, halves, rows, from, to, x, down);
+        move_on(&s, bias, halves, rows);
+    }
+    for (; v < end; v++, x += b->pixel, y += g->channels) {
+        add_column(&s, b, own, halves, rows, from, to, x, down);
+        put_column(&s, b, halves, rows, y, line);
+        move_on(&s, bias, halves, rows);
+    }
+    for (; v < last; v++) {
+        if (v >= 2) {
+            put_column(&s, b, halves, rows, y, line);
+            y += g->channels;
         }
+        move_on(&s, bias, halves, rows);
+    }
+}
+
+/* Where the lines under the windows of `rows` output rows of a walk end: all are in the image, or all but one. */
+typedef enum place { ELSEWHERE, INSIDE, TOP, BOTTOM } place;
+
+INLINE place place_of(const nnf_depthwise *g, size_t rows, size_t row)
+{
+    const size_t end = row + rows + 2, above = g->y.head > row ? g->y.head - row : 0;
+    const size_t below = end > g->y.size + g->y.head ? end - g->y.size - g->y.head : 0;
+    if (above + below > 1)
+        return ELSEWHERE;
+    return above ? TOP : below ? BOTTOM : INSIDE;
+}
+
+INLINE void walk_3x3(const nnf_depthwise *g, const block *b, const int halves, const int rows, place at, size_t row,
+                     float *y)
+{
+    switch (at) {
+    case TOP: rows_3x3(g, b, halves, rows, 1, rows + 2, row, y); break;
+    case BOTTOM: rows_3x3(g, b, halves, rows, 0, rows + 1, row, y); break;
+    default: rows_3x3(g, b, halves, rows, 0, rows + 2, row, y); break;
     }
 }
 
@@ -247,6 +302,17 @@ INLINE void halves_3x3(const block *b, const int halves, const int left, const i
     }
 }
 
+/* Do both halves of a block go together, so that a line of the cache is read once? Pixels of a multiple of so many floats
+ * lie in few sets of the level 1 cache: it may not hold those that `rows` output rows read and write until the other half
+ * comes. */
+INLINE bool collides(const nnf_depthwise *g, size_t rows)
+{
+    const size_t pixel = g->channels * sizeof(float), even = pixel & (0 - pixel); /* the largest power of 2 in it */
+    const size_t sets = even < PAGE ? PAGE / even : 1, ways = nnf_sizes.level1 / PAGE;
+    const size_t read = (rows - 1) * g->y.stride + g->y.taps;
+    return g->channels % COLLIDING == 0 && read * g->x.size + rows * g->x.out > sets * ways;
+}
+
 /* 8 channels of such a row, or 16. */
 INLINE void row_3x3(const nnf_depthwise *g, const block *b, const int halves, size_t row, float *y)
 {
@@ -269,6 +335,27 @@ INLINE void row_3x3(const nnf_depthwise *g, const block *b, const int halves, si
     }
 }
 
+/* Each loop in a function of its own: together they make gcc move registers. */
+#define APART static __attribute__((noinline)) void
+APART one_by_half(const nnf_depthwise *g, const block *b, size_t row, float *y) { row_3x3(g, b, 1, row, y); }
+APART one_by_block(const nnf_depthwise *g, const block *b, size_t row, float *y) { row_3x3(g, b, 2, row, y); }
+
+APART walk_by_half(const nnf_depthwise *g, const block *b, size_t rows, place at, size_t row, float *y)
+{
+    if (rows == 2)
+        walk_3x3(g, b, 1, 2, at, row, y);
+    else
+        walk_3x3(g, b, 1, 1, at, row, y);
+}
+
+APART walk_by_block(const nnf_depthwise *g, const block *b, size_t rows, place at, size_t row, float *y)
+{
+    if (rows == 2)
+        walk_3x3(g, b, 2, 2, at, row, y);
+    else
+        walk_3x3(g, b, 2, 1, at, row, y);
+}
+
 void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
                                              size_t end, const float *x, const float *packed, float *y, float lo,
                                              float hi)
@@ -278,14 +365,14 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
     const bool walks = g->multiplier == 1 && g->y.taps == 3 && g->x.taps == 3 && g->y.stride == 1 && g->x.stride == 1 &&
                        g->y.dilation == 1 && g->x.dilation == 1;
-    const bool collides = depth % COLLIDING == 0;
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
-        rows = walks && last - row > 1 ? 2 : 1;
-        const bool small = is_3x3(g, row);
+        rows = walks && last - row > 1 && place_of(g, 2, row) != ELSEWHERE ? 2 : 1;
+        const place at = walks ? place_of(g, rows, row) : ELSEWHERE;
+        const bool small = at != ELSEWHERE || is_3x3(g, row), together = small && collides(g, rows);
         for (size_t c = begin; c < end; c += step) {
             const size_t lanes = end - c < LANES ? end - c : LANES, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1, lane = c % NNF_DEPTHWISE_BLOCK;
-            const int halves = collides && (walks || small) && end - c >= NNF_DEPTHWISE_BLOCK ? 2 : 1;
+            const int halves = together && end - c >= NNF_DEPTHWISE_BLOCK ? 2 : 1;
             step = LANES * (size_t)halves;
             b.x = x + source;
             b.w = packed + (c - lane) * (1 + taps) + lane;
@@ -297,23 +384,13 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
                     spread[i] = (int32_t)((c + i) / g->multiplier - source);
                 b.spread = _mm256_loadu_si256((const __m256i *)spread);
                 any_row(g, &b, false, true, row, y + c);
-            } else if (lanes == LANES && walks) {
-                if (halves == 2 && rows == 2)
-                    rows_3x3_of_block(g, &b, 2, row, y + c);
-                else if (halves == 2)
-                    rows_3x3_of_block(g, &b, 1, row, y + c);
-                else if (rows == 2)
-                    rows_3x3(g, &b, 2, row, y + c);
-                else
-                    rows_3x3(g, &b, 1, row, y + c);
+            } else if (lanes == LANES && at != ELSEWHERE) {
+                (halves == 2 ? walk_by_block : walk_by_half)(g, &b, rows, at, row, y + c);
             } else if (rows == 2) {
                 any_row(g, &b, false, false, row, y + c);
                 any_row(g, &b, false, false, row + 1, y + line + c);
             } else if (lanes == LANES && small) {
-                if (halves == 2)
-                    row_3x3(g, &b, 2, row, y + c);
-                else
-                    row_3x3(g, &b, 1, row, y + c);
+                (halves == 2 ? one_by_block : one_by_half)(g, &b, row, y + c);
             } else if (lanes == LANES) {
                 any_row(g, &b, true, false, row, y + c);
             } else {
