@@ -7,6 +7,7 @@
 #include "nnf/unroll.h"
 
 #define LANES 8
+enum { WIDEST = 5 }; /* windows of a walk */
 enum { PAGE = 4096, COLLIDING = 128 }; /* bytes after which the sets of a level 1 cache come again; floats */
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */
@@ -117,10 +118,9 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
     }
 }
 
-/* Sums of the walk below, of each half of a block and each row: of the output whose last column this is, of the next
- * and of the one after. */
+/* Sums of a walk, of each half of a block and each row: of the outputs that 0, 1, ... more columns complete. */
 typedef struct sums {
-    __m256 done[2][2], next[2][2], fresh[2][2];
+    __m256 of[2][2][WIDEST];
 } sums;
 
 typedef float vector __attribute__((vector_size(32), aligned(4), may_alias));
@@ -131,9 +131,10 @@ INLINE void add_product(__m256 *sum, __m256 x, const float *w)
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "m"(*(const vector *)w));
 }
 
-/* The walk goes on by a column of the image: the lines from..to-1 of those under the windows. */
-INLINE void add_column(sums *s, const block *b, const __m256 *own, const int halves, const int rows, const int from,
-                       const int to, const float *x, size_t down)
+/* The walk goes on by a column of the image: the lines from..to-1 of those under the windows. own: weights of windows of
+ * three taps and half a block, those of others come from memory. */
+INLINE void add_column(sums *s, const block *b, const __m256 *own, const int taps, const int halves, const int rows,
+                       const int from, const int to, const float *x, size_t down)
 {
     const float *first = b->w + NNF_DEPTHWISE_BLOCK;
     /* Else gcc keeps an address for each weight, on the stack. */
@@ -145,25 +146,22 @@ INLINE void add_column(sums *s, const block *b, const __m256 *own, const int hal
             const __m256 value = _mm256_loadu_ps(x + (size_t)i * down + LANES * h);
             NNF_UNROLL
             for (int r = 0; r < rows; r++) {
-                const int tap = 3 * (i - r);
-                if (tap < 0 || tap > 6)
+                if (i < r || i >= r + taps)
                     continue;
-                if (halves == 1) {
-                    s->done[h][r] = _mm256_fmadd_ps(value, own[tap + 2], s->done[h][r]);
-                    s->next[h][r] = _mm256_fmadd_ps(value, own[tap + 1], s->next[h][r]);
-                    s->fresh[h][r] = _mm256_fmadd_ps(value, own[tap], s->fresh[h][r]);
-                } else {
-                    const float *w = first + tap * NNF_DEPTHWISE_BLOCK + LANES * h;
-                    add_product(&s->done[h][r], value, w + 2 * NNF_DEPTHWISE_BLOCK);
-                    add_product(&s->next[h][r], value, w + NNF_DEPTHWISE_BLOCK);
-                    add_product(&s->fresh[h][r], value, w);
+                NNF_UNROLL
+                for (int k = 0; k < taps; k++) {
+                    const int tap = (i - r) * taps + taps - 1 - k;
+                    if (taps == 3 && halves == 1)
+                        s->of[h][r][k] = _mm256_fmadd_ps(value, own[tap], s->of[h][r][k]);
+                    else
+                        add_product(&s->of[h][r][k], value, first + tap * NNF_DEPTHWISE_BLOCK + LANES * h);
                 }
             }
         }
     }
 }
 
-/* Writes the sums that are done. */
+/* Writes the sums that are complete. */
 INLINE void put_column(const sums *s, const block *b, const int halves, const int rows, float *y, size_t line)
 {
     NNF_UNROLL
@@ -171,86 +169,102 @@ INLINE void put_column(const sums *s, const block *b, const int halves, const in
         NNF_UNROLL
         for (int h = 0; h < halves; h++)
             _mm256_storeu_ps(y + (size_t)r * line + LANES * h,
-                             _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, s->done[h][r])));
+                             _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, s->of[h][r][0])));
     }
 }
 
-INLINE void move_on(sums *s, const __m256 *bias, const int halves, const int rows)
+INLINE void move_on(sums *s, const block *b, const int taps, const int halves, const int rows)
 {
     NNF_UNROLL
-    for (int k = 0; k < halves * rows; k++) {
-        const int h = k / rows, r = k % rows;
-        s->done[h][r] = s->next[h][r];
-        s->next[h][r] = s->fresh[h][r];
-        s->fresh[h][r] = bias[h];
+    for (int h = 0; h < halves; h++) {
+        NNF_UNROLL
+        for (int r = 0; r < rows; r++) {
+            NNF_UNROLL
+            for (int k = 1; k < taps; k++)
+                s->of[h][r][k - 1] = s->of[h][r][k];
+            s->of[h][r][taps - 1] = _mm256_loadu_ps(b->w + LANES * h);
+        }
     }
 }
 
-/* 3x3, stride 1: `rows` output rows together, 1 or 2, walking the image's columns, as in the AVX-512 file: of 8 channels
- * with the weights in registers, or of a whole block, with those in memory, so that all of a cache line is read while it
- * is there. The lines from..to-1 of those under the windows are in the image. */
-INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int halves, const int rows, const int from, const int to,
-                     size_t row, float *y)
+/* 3x3 or 5x5, stride 1: `rows` output rows together, 1 or 2, walking the image's columns: each value that is loaded is
+ * added to the outputs of all windows that it lies in. For 8 channels, or for a whole block of 3x3, so that all of a
+ * cache line is read while it is there. The lines from..to-1 of those under the windows are in the image. */
+INLINE void walk_rows(const nnf_depthwise *g, const block *b, const int taps, const int halves, const int rows,
+                      const int from, const int to, size_t row, float *y)
 {
-    const size_t down = g->x.size * b->pixel, line = g->x.out * g->channels, last = g->x.out + 2;
-    const size_t begin = g->x.head < last ? g->x.head : last, end = g->x.size < last - begin ? begin + g->x.size : last;
-    const float *x = b->x + (row - g->y.head) * down; /* perhaps above the image, where nothing is read */
-    __m256 own[9], bias[2];
+    const size_t down = g->x.size * b->pixel, line = g->x.out * g->channels, warm = (size_t)taps - 1;
+    const size_t last = g->x.out + warm, begin = g->x.head < last ? g->x.head : last;
+    const size_t end = g->x.size < last - begin ? begin + g->x.size : last;
+    const float *x = b->x + row * down - g->y.head * down; /* perhaps above the image, where nothing is read */
+    __m256 own[9];
     sums s;
+    if (taps == 3 && halves == 1) {
+        NNF_UNROLL
+        for (int t = 0; t < 9; t++)
+            own[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
+    }
     NNF_UNROLL
-    for (int t = 0; t < 9 && halves == 1; t++)
-        own[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
-    NNF_UNROLL
-    for (int h = 0; h < halves; h++)
-        bias[h] = _mm256_loadu_ps(b->w + LANES * h);
-    NNF_UNROLL
-    for (int k = 0; k < halves * rows; k++)
-        s.done[k / rows][k % rows] = s.next[k / rows][k % rows] = s.fresh[k / rows][k % rows] = bias[k / rows];
+    for (int k = 0; k < taps; k++)
+        move_on(&s, b, taps, halves, rows);
     size_t v = 0;
     for (; v < begin; v++) {
-        if (v >= 2) {
+        if (v >= warm) {
             put_column(&s, b, halves, rows, y, line);
             y += g->channels;
         }
     }
-    for (; v < end && v < 2; v++, x += b->pixel) {
-        add_column(&s, b, own, halves, rows, from, to, x, down);
-        move_on(&s, bias, halves, rows);
+    for (; v < end && v < warm; v++, x += b->pixel) {
+        add_column(&s, b, own, taps, halves, rows, from, to, x, down);
+        move_on(&s, b, taps, halves, rows);
     }
     for (; v < end; v++, x += b->pixel, y += g->channels) {
-        add_column(&s, b, own, halves, rows, from, to, x, down);
+        add_column(&s, b, own, taps, halves, rows, from, to, x, down);
         put_column(&s, b, halves, rows, y, line);
-        move_on(&s, bias, halves, rows);
+        move_on(&s, b, taps, halves, rows);
     }
     for (; v < last; v++) {
-        if (v >= 2) {
+        if (v >= warm) {
             put_column(&s, b, halves, rows, y, line);
             y += g->channels;
         }
-        move_on(&s, bias, halves, rows);
+        move_on(&s, b, taps, halves, rows);
     }
 }
 
-/* Where the lines under the windows of `rows` output rows of a walk end: all are in the image, or all but one. */
-typedef enum place { ELSEWHERE, INSIDE, TOP, BOTTOM } place;
+/* Lines under the windows of some output rows that are above the image, and below it. */
+typedef struct padding {
+    size_t above, below;
+} padding;
 
-INLINE place place_of(const nnf_depthwise *g, size_t rows, size_t row)
+INLINE padding padding_of(const nnf_depthwise *g, size_t rows, size_t row)
 {
-    const size_t end = row + rows + 2, above = g->y.head > row ? g->y.head - row : 0;
-    const size_t below = end > g->y.size + g->y.head ? end - g->y.size - g->y.head : 0;
-    if (above + below > 1)
-        return ELSEWHERE;
-    return above ? TOP : below ? BOTTOM : INSIDE;
+    const size_t end = row + rows + g->y.taps - 1, bottom = g->y.size + g->y.head;
+    return (padding){g->y.head > row ? g->y.head - row : 0, end > bottom ? end - bottom : 0};
 }
 
-INLINE void walk_3x3(const nnf_depthwise *g, const block *b, const int halves, const int rows, place at, size_t row,
-                     float *y)
+/* Are there walks for rows with so many lines in the padding? */
+INLINE bool has_walk(const nnf_depthwise *g, size_t rows, size_t row)
 {
-    switch (at) {
-    case TOP: rows_3x3(g, b, halves, rows, 1, rows + 2, row, y); break;
-    case BOTTOM: rows_3x3(g, b, halves, rows, 0, rows + 1, row, y); break;
-    default: rows_3x3(g, b, halves, rows, 0, rows + 2, row, y); break;
-    }
+    const padding p = padding_of(g, rows, row);
+    return p.above + p.below <= g->y.taps / 2 && (!p.above || !p.below);
+}
+
+INLINE void walk(const nnf_depthwise *g, const block *b, const int taps, const int halves, const int rows, size_t row,
+                 float *y)
+{
+    const padding p = padding_of(g, (size_t)rows, row);
+    const int under = rows + taps - 1;
+    if (p.above == 1)
+        walk_rows(g, b, taps, halves, rows, 1, under, row, y);
+    else if (p.below == 1)
+        walk_rows(g, b, taps, halves, rows, 0, under - 1, row, y);
+    else if (taps > 3 && p.above == 2)
+        walk_rows(g, b, taps, halves, rows, 2, under, row, y);
+    else if (taps > 3 && p.below == 2)
+        walk_rows(g, b, taps, halves, rows, 0, under - 2, row, y);
+    else
+        walk_rows(g, b, taps, halves, rows, 0, under, row, y);
 }
 
 /* One pixel of a 3x3 window, of which the columns left..right-1 are in the image; a chain of sums for each row. */
@@ -340,20 +354,28 @@ INLINE void row_3x3(const nnf_depthwise *g, const block *b, const int halves, si
 APART one_by_half(const nnf_depthwise *g, const block *b, size_t row, float *y) { row_3x3(g, b, 1, row, y); }
 APART one_by_block(const nnf_depthwise *g, const block *b, size_t row, float *y) { row_3x3(g, b, 2, row, y); }
 
-APART walk_by_half(const nnf_depthwise *g, const block *b, size_t rows, place at, size_t row, float *y)
+APART walk_3x3(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y)
 {
     if (rows == 2)
-        walk_3x3(g, b, 1, 2, at, row, y);
+        walk(g, b, 3, 1, 2, row, y);
     else
-        walk_3x3(g, b, 1, 1, at, row, y);
+        walk(g, b, 3, 1, 1, row, y);
 }
 
-APART walk_by_block(const nnf_depthwise *g, const block *b, size_t rows, place at, size_t row, float *y)
+APART walk_3x3_by_block(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y)
 {
     if (rows == 2)
-        walk_3x3(g, b, 2, 2, at, row, y);
+        walk(g, b, 3, 2, 2, row, y);
     else
-        walk_3x3(g, b, 2, 1, at, row, y);
+        walk(g, b, 3, 2, 1, row, y);
+}
+
+APART walk_5x5(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y)
+{
+    if (rows == 2)
+        walk(g, b, 5, 1, 2, row, y);
+    else
+        walk(g, b, 5, 1, 1, row, y);
 }
 
 void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
@@ -363,12 +385,12 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     const size_t depth = g->channels / g->multiplier, taps = g->y.taps * g->x.taps, line = g->x.out * g->channels;
     const __m256i count = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
-    const bool walks = g->multiplier == 1 && g->y.taps == 3 && g->x.taps == 3 && g->y.stride == 1 && g->x.stride == 1 &&
-                       g->y.dilation == 1 && g->x.dilation == 1;
+    const bool square = g->multiplier == 1 && (g->y.taps == 3 || g->y.taps == 5) && g->x.taps == g->y.taps;
+    const bool walks = square && g->y.stride == 1 && g->x.stride == 1 && g->y.dilation == 1 && g->x.dilation == 1;
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
-        rows = walks && last - row > 1 && place_of(g, 2, row) != ELSEWHERE ? 2 : 1;
-        const place at = walks ? place_of(g, rows, row) : ELSEWHERE;
-        const bool small = at != ELSEWHERE || is_3x3(g, row), together = small && collides(g, rows);
+        rows = walks && last - row > 1 && has_walk(g, 2, row) ? 2 : 1;
+        const bool goes = walks && has_walk(g, rows, row), small = is_3x3(g, row);
+        const bool together = g->x.taps == 3 && (goes || small) && collides(g, rows);
         for (size_t c = begin; c < end; c += step) {
             const size_t lanes = end - c < LANES ? end - c : LANES, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1, lane = c % NNF_DEPTHWISE_BLOCK;
@@ -384,8 +406,8 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
                     spread[i] = (int32_t)((c + i) / g->multiplier - source);
                 b.spread = _mm256_loadu_si256((const __m256i *)spread);
                 any_row(g, &b, false, true, row, y + c);
-            } else if (lanes == LANES && at != ELSEWHERE) {
-                (halves == 2 ? walk_by_block : walk_by_half)(g, &b, rows, at, row, y + c);
+            } else if (lanes == LANES && goes) {
+                (taps > 9 ? walk_5x5 : halves == 2 ? walk_3x3_by_block : walk_3x3)(g, &b, rows, row, y + c);
             } else if (rows == 2) {
                 any_row(g, &b, false, false, row, y + c);
                 any_row(g, &b, false, false, row + 1, y + line + c);
