@@ -260,7 +260,8 @@ INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int 
 INLINE void multiply_rows(const part *of, const int vectors, const int each)
 {
     part p = *of; /* which no store to the sums can change */
-    const size_t lda = p.tile->lda, twos = (THREE - p.tile->rows % THREE) % THREE, threes = (p.tile->rows - 2 * twos) / THREE;
+    const size_t lda = p.tile->lda, all = p.tile->rows;
+    const size_t twos = (THREE - all % THREE) % THREE, threes = (all - 2 * twos) / THREE;
     for (size_t i = 0; i < threes; i++)
         multiply_bytes(&p, lda, 3, vectors, each);
     for (size_t i = 0; i < twos; i++)

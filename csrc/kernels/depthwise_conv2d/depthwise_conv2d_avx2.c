@@ -7,8 +7,11 @@
 #include "nnf/unroll.h"
 
 #define LANES 8
-enum { WIDEST = 5 }; /* windows of a walk */
-enum { PAGE = 4096, COLLIDING = 128 }; /* bytes after which the sets of a level 1 cache come again; floats */
+enum {
+    WIDEST = 5,     /* taps of a walk's windows, across and down */
+    PAGE = 4096,    /* bytes after which the sets of a level 1 cache come again */
+    COLLIDING = 128 /* pixels a multiple of so many floats apart lie in few of those sets */
+};
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */
 typedef struct block {
@@ -173,6 +176,7 @@ INLINE void put_column(const sums *s, const block *b, const int halves, const in
     }
 }
 
+/* To the next column: each output is one column nearer to complete, and a new one begins with its bias. */
 INLINE void move_on(sums *s, const block *b, const int taps, const int halves, const int rows)
 {
     NNF_UNROLL
@@ -250,6 +254,7 @@ INLINE bool has_walk(const nnf_depthwise *g, size_t rows, size_t row)
     return p.above + p.below <= g->y.taps / 2 && (!p.above || !p.below);
 }
 
+/* Such rows, by the loop for their lines in the padding. */
 INLINE void walk(const nnf_depthwise *g, const block *b, const int taps, const int halves, const int rows, size_t row,
                  float *y)
 {
