@@ -2,6 +2,7 @@
 #include "checks.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "svdf/svdf.h"
 
@@ -63,51 +64,79 @@ void nnf_check_svdf_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_ker
     nnf_check_done(c, "bench");
 }
 
+/* Random, all of one byte, or the ends of the range. item: bytes of a code. */
+static void *codes(nnf_check *c, size_t count, size_t item)
+{
+    uint8_t *x = nnf_check_alloc(c, count * item);
+    nnf_check_fill_bytes(c, x, count * item);
+    if (nnf_check_below(c, 4) > 0)
+        return x;
+    const int often = (int)nnf_check_below(c, 3); /* how many of three are the lowest */
+    for (size_t i = 0; i < count; i++) {
+        const int is_lowest = (int)nnf_check_below(c, 3) < often;
+        memset(x + i * item, is_lowest ? 0 : 255, item - 1);
+        x[i * item + item - 1] = is_lowest ? 128 : 127;
+    }
+    return x;
+}
+
+static nnf_svdf_q8_row q8_row_of(nnf_check *c, size_t item, size_t units, size_t rank, size_t memory)
+{
+    const size_t filters = units * rank, zero = nnf_check_below(c, 4);
+    const int32_t zeros[] = {INT8_MIN, INT8_MAX, (int32_t)nnf_check_below(c, 256) - 128, 0};
+    int32_t *bias = nnf_check_alloc(c, 4 * units), *feature = nnf_check_alloc(c, 4 * filters);
+    nnf_check_fill_bytes(c, feature, 4 * filters);
+    nnf_check_fill_bytes(c, bias, 4 * units);
+    nnf_svdf_q8_row row = {.feature = feature, .bias = nnf_check_below(c, 2) ? bias : NULL,
+                           .state_in = codes(c, filters * memory, item), .time = codes(c, filters * memory, item),
+                           .units = units, .rank = rank, .memory = memory, .zero_state = item == 1 ? zeros[zero] : 0,
+                           .zero_y = zeros[nnf_check_below(c, 4)]};
+    /* In one of two, sums come to lie among the codes more often than beyond them. */
+    const int least = nnf_check_below(c, 2) ? -31 : 8 * (int)item - 32;
+    nnf_check_multiplier(c, &row.multiplier_state, &row.exponent_state, least, least == -31 ? 31 : least + 4);
+    nnf_check_multiplier(c, &row.multiplier_y, &row.exponent_y, -31, 2);
+    return row;
+}
+
+static void check_svdf_q8_case(nnf_check *c, nnf_svdf_qs8_rows_fn slow, nnf_svdf_qs8_rows_fn fast, size_t item,
+                               nnf_svdf_q8_row row)
+{
+    const size_t bytes = row.units * row.rank * row.memory * item;
+    int8_t *expected = nnf_check_alloc(c, row.units), *actual = nnf_check_alloc(c, row.units);
+    void *expected_state = nnf_check_alloc(c, bytes), *actual_state = nnf_check_alloc(c, bytes);
+    row.y = expected;
+    row.state_out = expected_state;
+    slow(&row);
+    row.y = actual;
+    row.state_out = actual_state;
+    fast(&row);
+    nnf_check_bytes(c, expected, actual, row.units);
+    nnf_check_bytes(c, expected_state, actual_state, bytes);
+    nnf_check_done(c, "units=%zu rank=%zu memory=%zu", row.units, row.rank, row.memory);
+}
+
+static void bench_svdf_q8(nnf_check *c, nnf_svdf_qs8_rows_fn fast, size_t item, size_t units, size_t memory,
+                          const char *label)
+{
+    nnf_svdf_q8_row row = q8_row_of(c, item, units, 1, memory);
+    row.y = nnf_check_alloc(c, units);
+    row.state_out = nnf_check_alloc(c, units * memory * item);
+    NNF_BENCH(c, label, units * memory, fast(&row));
+    nnf_check_done(c, "bench");
+}
+
 /* item: bytes of a code of the memory. */
 static void check_svdf_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item)
 {
     const nnf_svdf_qs8_rows_fn slow = (nnf_svdf_qs8_rows_fn)twin->fn, fast = (nnf_svdf_qs8_rows_fn)kernel->fn;
-    static const size_t memories[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50};
-    for (size_t units = 1; units <= 9; units += 2) {
+    for (size_t units = 1; units <= 19; units++) {
         for (size_t rank = 1; rank <= 3; rank++) {
-            for (size_t i = 0; i < 12; i++) {
-                const size_t filters = units * rank, bytes = filters * memories[i] * item;
-                int32_t *feature = nnf_check_alloc(c, 4 * filters), *bias = nnf_check_alloc(c, 4 * units);
-                void *state = nnf_check_alloc(c, bytes), *time = nnf_check_alloc(c, bytes);
-                int8_t *expected = nnf_check_alloc(c, units), *actual = nnf_check_alloc(c, units);
-                void *expected_state = nnf_check_alloc(c, bytes), *actual_state = nnf_check_alloc(c, bytes);
-                nnf_svdf_q8_row row = {.feature = feature, .bias = i & 1 ? bias : NULL, .state_in = state, .time = time,
-                                       .units = units, .rank = rank, .memory = memories[i]};
-                nnf_check_fill_bytes(c, feature, 4 * filters);
-                nnf_check_fill_bytes(c, bias, 4 * units);
-                nnf_check_fill_bytes(c, state, bytes);
-                nnf_check_fill_bytes(c, time, bytes);
-                nnf_check_multiplier(c, &row.multiplier_state, &row.exponent_state, -20, 2);
-                nnf_check_multiplier(c, &row.multiplier_y, &row.exponent_y, -20, 2);
-                row.zero_state = item == 1 ? (int32_t)nnf_check_below(c, 256) - 128 : 0;
-                row.zero_y = (int32_t)nnf_check_below(c, 256) - 128;
-                row.y = expected;
-                row.state_out = expected_state;
-                slow(&row);
-                row.y = actual;
-                row.state_out = actual_state;
-                fast(&row);
-                nnf_check_bytes(c, expected, actual, units);
-                nnf_check_bytes(c, expected_state, actual_state, bytes);
-                nnf_check_done(c, "units=%zu rank=%zu memory=%zu", units, rank, memories[i]);
-            }
+            for (size_t memory = 1; memory <= 40; memory++)
+                check_svdf_q8_case(c, slow, fast, item, q8_row_of(c, item, units, rank, memory));
         }
     }
-    const size_t units = 64, memory = 8;
-    int32_t *feature = nnf_check_alloc(c, 4 * units);
-    void *state = nnf_check_alloc(c, units * memory * item), *time = nnf_check_alloc(c, units * memory * item);
-    void *next = nnf_check_alloc(c, units * memory * item);
-    int8_t *y = nnf_check_alloc(c, units);
-    const nnf_svdf_q8_row row = {.feature = feature, .state_in = state, .time = time, .units = units, .rank = 1,
-                                 .memory = memory, .state_out = next, .y = y, .multiplier_state = 1 << 30,
-                                 .exponent_state = -8, .multiplier_y = 1 << 30, .exponent_y = -12};
-    NNF_BENCH(c, "64x1x8", units * memory, fast(&row));
-    nnf_check_done(c, "bench");
+    bench_svdf_q8(c, fast, item, 64, 8, "64x1x8");
+    bench_svdf_q8(c, fast, item, 32, 32, "32x1x32");
 }
 
 NNF_CHECK(svdf_qs8_qs16_rows, check_svdf_q8(c, twin, kernel, 2))

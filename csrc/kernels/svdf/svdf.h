@@ -28,6 +28,7 @@ typedef void (*nnf_svdf_f32_rows_fn)(const nnf_svdf_row *row);
  *   state_in, time      codes [units * rank][memory] twice, int16 (qs16) or int8 (qs8)
  *   bias                [units], or NULL for zeros
  *   state_out           the history without its oldest code, the new one behind it; overlaps nothing
+ *   zero_state          that of the memory's type: -128..127 (qs8) or 0 (qs16)
  *   y                   clamp(MBQM(bias + sum of (history - zero_state) * time over the unit's filters) + zero_y)
  * Sums of 32 bits wrap; units, rank, memory >= 1; exponents of MBQM in -31..31; reads and writes exactly these. */
 typedef struct nnf_svdf_q8_row {
@@ -40,5 +41,9 @@ typedef struct nnf_svdf_q8_row {
 } nnf_svdf_q8_row;
 
 typedef void (*nnf_svdf_qs8_rows_fn)(const nnf_svdf_q8_row *row);
+
+/* Take histories shorter than a vector, and units fewer than its lanes. */
+void nnf_svdf_qs8_qs16_rows__scalar(const nnf_svdf_q8_row *row);
+void nnf_svdf_qs8_rows__scalar(const nnf_svdf_q8_row *row);
 
 #endif
