@@ -45,6 +45,7 @@ cdef extern from "quantize/quantize.h":
 cdef enum:
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
     Q8_BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    Q8_PANELS = 4              # panels of a `panel` for kernels that look at all codes first
 
 
 cdef struct conv2d_q8:
@@ -54,6 +55,7 @@ cdef struct conv2d_q8:
     placement place
     split s
     size_t groups, lda          # of a row: 4 codes each, those behind the depth without weight; bytes between rows
+    size_t panel                # bytes of weights from one panel of the split to the next
     size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
     size_t tile                 # offset in the scratch of a tile that is yet to be scattered, or of its sums
     size_t weights              # bytes of a group's packed weights
@@ -140,7 +142,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
-            tile.w = <const int32_t *>(weights + w.panel * nnf_conv2d_q8_panel(s.n, p.groups))
+            tile.w = <const int32_t *>(weights + w.panel * p.panel)
             tile.c = y + (low * p.place.out_pixel + w.panel * s.n) * p.bytes
             if p.place.scattered or raw:
                 tile.c = scratch + p.tile
@@ -322,6 +324,10 @@ cdef class Conv2dQ8(Step):
             shape.m = min(shape.m, max(1, sizes.q8_tall // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
         # A tile that takes all panels at once needs no others beside it.
         cdef size_t near = 0 if self.p.wide else sizes.q8_near
+        # Each call of such a kernel looks at the largest codes of its tile: not for every panel of large weights.
+        cdef int together = Q8_PANELS if self.p.wide and adds_in_16_bits(row) else 1
+        self.p.panel = <size_t>together * nnf_conv2d_q8_panel(row.n, self.p.groups)
+        shape.n *= together
         plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, near)
         cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
         self.p.rows = lines(gathered * sizeof(uint32_t))
