@@ -217,6 +217,7 @@ typedef struct problem_q8 {
     nnf_conv2d_q8_scheme scheme;
     int32_t zero_point, lo, hi;
     uint8_t flip;
+    bool few; /* large codes */
 } problem_q8;
 
 /* Bytes of an output value. */
@@ -271,6 +272,31 @@ static void fill_q8(nnf_check *c, uint8_t *weights, size_t count, uint8_t flip, 
         codes[i] = (uint8_t)(kind == 1 ? most : codes[i] % (most + 1));
 }
 
+/* The largest weights, but of some panels small ones. Codes up to 128, but in few places every second pair is 256
+ * together, or just above or below it. panel: weights of a panel. */
+static void fill_few_q8(nnf_check *c, uint8_t *weights, size_t count, size_t panel, uint8_t flip, uint8_t *codes,
+                        size_t codes_count)
+{
+    const size_t few = (size_t)8 << nnf_check_below(c, 5), small = nnf_check_below(c, 4);
+    bool is_place = false;
+    nnf_check_fill_bytes(c, weights, count);
+    nnf_check_fill_bytes(c, codes, codes_count);
+    for (size_t i = 0; i < count; i++) {
+        const int weight = weights[i] & 1 ? -128 : 127 - (weights[i] >> 6);
+        weights[i] = (uint8_t)(i / panel % 4 < small ? weight >> 7 : weight) ^ flip;
+    }
+    for (size_t i = 0; i < codes_count; i++) {
+        if (i % 16 == 0)
+            is_place = !nnf_check_below(c, few);
+        if (!is_place)
+            codes[i] = codes[i] & 1 ? 127 + (codes[i] >> 1) % 2 : codes[i] >> 1;
+        else if (i % 2 && codes[i] & 1)
+            codes[i] = (uint8_t)(256 - codes[i - 1] + (int)nnf_check_below(c, 3) - 1);
+        else if (i % 2)
+            codes[i] = (uint8_t)((256 - codes[i - 1]) / 2);
+    }
+}
+
 /* kind 0: multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
 static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem_q8 p, int kind)
 {
@@ -282,7 +308,10 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     const size_t bytes = p.rows * p.columns * size_q8(kernel);
     uint8_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
     const uint8_t flip = nnf_check_below(c, 2) ? 0x80 : 0;
-    fill_q8(c, weights, p.columns * p.depth, flip, x, p.rows * p.lda);
+    if (p.few)
+        fill_few_q8(c, weights, p.columns * p.depth, (size_t)kernel->n * p.depth, flip, x, p.rows * p.lda);
+    else
+        fill_q8(c, weights, p.columns * p.depth, flip, x, p.rows * p.lda);
     for (size_t i = 0; i < p.rows; i++)
         memset(x + i * p.lda + p.depth, 0, p.lda - p.depth);
     for (size_t j = 0; j < p.columns; j++) {
@@ -369,6 +398,11 @@ void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const 
                 check_q8(c, twin, kernel, p, kind);
             }
         }
+    }
+    for (int i = 0; i < 60; i++) {
+        const problem_q8 p = {.rows = 1 + nnf_check_below(c, m + m / 2), .columns = n * 4 + nnf_check_below(c, 6 * n),
+                              .depth = 1 + nnf_check_below(c, 300), .few = true};
+        check_q8(c, twin, kernel, p, 0);
     }
     if (c->bench)
         bench_q8(c, kernel);

@@ -1,86 +1,20 @@
 #include "conv2d.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "conv2d_codes_avx2.h"
 #include "conv2d_pairs_avx2.h"
 #include "conv2d_requantize_avx2.h"
 #include "conv2d_ways.h"
 #include "nnf/unroll.h"
 
 enum {
-    M = NNF_CONV2D_FINISH_M, /* rows that share widened weights, and a way to add the products of a block */
-    N = NNF_PAIRS_N,
     HIGH = NNF_PAIRS_HIGH,
-    FEW = 3,            /* rows for which widening apart does not pay */
-    THREE = 3,          /* rows whose sums of bytes are in registers at once */
-    BLOCK = NNF_CONV2D_Q8_LIMITED,
-    SLAB = NNF_CONV2D_WAYS_BLOCKS * BLOCK, /* groups of rows, 60 KB widened: they stream from level 2 */
-    CHUNK = 16,         /* blocks of weights that are widened at once, 8 KB: they stay in the level 1 cache */
-    PITCH = 2 * SLAB + 4 * BLOCK,
-    MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS /* blocks whose largest codes are looked for; behind them there may be any */
+    FEW = 3,  /* rows for which widening apart does not pay */
+    THREE = 3 /* rows whose sums of bytes are in registers at once */
 };
-
-/* Codes and weights as pairs of 16 bits, for sums of two products where those of bytes could saturate. Of each block all
- * pairs of even bytes stand before those of odd bytes. `widened`: the blocks of the slab whose rows are there. */
-typedef struct pairs {
-    _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[M * PITCH], sum[M * N];
-    _Alignas(32) uint8_t largest[MEASURED]; /* code of each block, of all rows */
-    const uint8_t *slab; /* codes, of the first row */
-    uint64_t widened;
-} pairs;
-
-INLINE size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Two blocks, of which the last groups may be missing. */
-INLINE __m256i load_blocks(const uint8_t *a, size_t groups, __m256i mask)
-{
-    return groups >= 2 * BLOCK ? _mm256_loadu_si256((const __m256i *)a) : _mm256_maskload_epi32((const int *)a, mask);
-}
-
-/* The first `count` of eight groups. */
-INLINE __m256i first_groups(size_t count)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)least(count, 8)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-/* Of `groups` groups at `a` the blocks of a mask, and those beside them. */
-static void widen_rows(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t groups, uint64_t blocks, int32_t *to)
-{
-    const __m256i low = _mm256_set1_epi16(0xFF);
-    for (; blocks; a += 8 * BLOCK, to += 4 * BLOCK, groups -= 2 * BLOCK, blocks >>= 2) {
-        if (!(blocks & 3))
-            continue;
-        const __m256i mask = first_groups(groups);
-        for (size_t i = 0; i < t->rows; i++) {
-            const __m256i codes = load_blocks(a + i * t->lda, groups, mask);
-            const __m256i even = _mm256_and_si256(codes, low), odd = _mm256_srli_epi16(codes, 8);
-            __m256i *pairs_of = (__m256i *)(to + i * PITCH);
-            _mm256_store_si256(pairs_of, _mm256_permute2x128_si256(even, odd, 0x20));
-            _mm256_store_si256(pairs_of + 1, _mm256_permute2x128_si256(even, odd, 0x31));
-        }
-    }
-}
-
-/* The largest code of each block. */
-static void measure(const nnf_conv2d_q8_tile *t, uint8_t *largest)
-{
-    const uint8_t *a = t->a;
-    for (size_t g = 0; g < least(t->groups, MEASURED * BLOCK); g += 2 * BLOCK, a += 8 * BLOCK, largest += 2) {
-        const __m256i mask = first_groups(t->groups - g);
-        __m256i most = load_blocks(a, t->groups - g, mask);
-        for (size_t i = 1; i < t->rows; i++)
-            most = _mm256_max_epu8(most, load_blocks(a + i * t->lda, t->groups - g, mask));
-        /* The smallest of what is left to 255. */
-        most = _mm256_max_epu8(most, _mm256_srli_epi16(most, 8));
-        most = _mm256_andnot_si256(most, _mm256_set1_epi16(0xFF));
-        largest[0] = (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm256_castsi256_si128(most)));
-        largest[1] = (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm256_extracti128_si256(most, 1)));
-    }
-}
 
 INLINE void split(__m256i bytes, __m256i *even, __m256i *odd)
 {
@@ -184,11 +118,12 @@ typedef struct part {
     int32_t *sum;
 } part;
 
+static const int16_t ONE[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
 /* `each` groups of `rows` rows, in 16 bits. */
 INLINE void add_groups(__m256i s[THREE][2], const uint8_t *a, size_t lda, const __m256i *w, const int rows,
                        const int vectors, const int each)
 {
-    static const int16_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     __m256i sums[THREE][2];
     NNF_UNROLL
     for (int k = 0; k < each; k++) {
@@ -205,9 +140,32 @@ INLINE void add_groups(__m256i s[THREE][2], const uint8_t *a, size_t lda, const 
             __asm__("vpmaddwd %2, %0, %0\n\t"
                     "vpaddd %0, %1, %1"
                     : "+x"(x), "+x"(s[i][v])
-                    : "m"(ones));
+                    : "m"(ONE));
         }
     }
+}
+
+/* A group of one row, of codes up to SAFE. */
+INLINE void add_group(__m256i *s, const uint8_t *a, __m256i w0, __m256i w1, const int vectors)
+{
+    __m256i x, y;
+    if (vectors == 2)
+        __asm__("vpbroadcastd %4, %1\n\t"
+                "vpmaddubsw %5, %1, %0\n\t"
+                "vpmaddubsw %6, %1, %1\n\t"
+                "vpmaddwd %7, %0, %0\n\t"
+                "vpmaddwd %7, %1, %1\n\t"
+                "vpaddd %0, %2, %2\n\t"
+                "vpaddd %1, %3, %3"
+                : "=&x"(x), "=&x"(y), "+x"(s[0]), "+x"(s[1])
+                : "m"(*(const group *)a), "x"(w0), "x"(w1), "m"(ONE));
+    else
+        __asm__("vpbroadcastd %2, %0\n\t"
+                "vpmaddubsw %3, %0, %0\n\t"
+                "vpmaddwd %4, %0, %0\n\t"
+                "vpaddd %0, %1, %1"
+                : "=&x"(x), "+x"(s[0])
+                : "m"(*(const group *)a), "x"(w0), "m"(ONE));
 }
 
 INLINE void load_sums(__m256i (*s)[2], const int32_t *from, size_t step, const int rows, const int vectors)
@@ -268,6 +226,67 @@ INLINE void multiply_rows(const part *of, const int vectors, const int each)
         multiply_bytes(&p, lda, 2, vectors, each);
 }
 
+/* A group of `rows` rows of cut codes. */
+INLINE void add_one(__m256i s[HIGH][2], const uint8_t *a, const __m256i *w, const int rows, const int vectors)
+{
+    const __m256i w0 = w[0], w1 = w[vectors - 1];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++)
+        add_group(s[i], a + i * CUT, w0, w1, vectors);
+}
+
+/* Cut codes, group by group. */
+INLINE void multiply_ones(const part *p, size_t row, const int rows, const int vectors)
+{
+    const uint8_t *a = p->wide->cut + row * CUT;
+    const uint16_t *at = p->blocks, *last = at + p->count;
+    const __m256i *w;
+    __m256i s[HIGH][2];
+    load_sums(s, p->from + row * p->step, p->step, rows, vectors);
+    for (; at < last; at++) {
+        w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors));
+        const uint8_t *block = a + *at;
+        __asm__("" : "+r"(w), "+r"(block)); /* as in multiply_bytes */
+        NNF_UNROLL
+        for (int g = 0; g < BLOCK; g++)
+            add_one(s, block + 4 * g, w + g * vectors, rows, vectors);
+    }
+    for (size_t g = 0; g < p->tail; g++) {
+        w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors)) + g * (size_t)vectors;
+        add_one(s, a + *at + 4 * g, w, rows, vectors);
+    }
+    store_sums(p->sum + row * N, s, rows, vectors);
+}
+
+/* A part of the list. */
+INLINE void add_listed(const part *p, size_t begin, size_t end, const int vectors)
+{
+    const int8_t *weights = p->w;
+    char *sums = (char *)p->sum;
+    for (const excess *e = p->wide->list + begin, *last = p->wide->list + end; e < last; e++) {
+        const __m256i *w = (const __m256i *)(weights + e->weights / (vectors == 2 ? 1U : 2U));
+        __m256i *sum = (__m256i *)(sums + e->sums), s[2] = {sum[0], sum[vectors - 1]};
+        add_group(s, (const uint8_t *)&e->codes, w[0], w[vectors - 1], vectors);
+        sum[0] = s[0];
+        if (vectors == 2)
+            sum[1] = s[1];
+    }
+}
+
+/* What the codes of some blocks are above SAFE. */
+INLINE void add_excess(const part *p, uint64_t blocks, const int vectors)
+{
+    const pairs *wide = p->wide;
+    if (blocks == wide->above) {
+        add_listed(p, 0, wide->count, vectors);
+        return;
+    }
+    for (; blocks; blocks &= blocks - 1) {
+        const size_t b = (size_t)__builtin_ctzll(blocks);
+        add_listed(p, wide->listed[b].begin, wide->listed[b].end, vectors);
+    }
+}
+
 /* A group of a block of `rows` rows, pair by pair. */
 INLINE void add_pairs(__m256i s[HIGH][2], const int32_t *a, const __m256i *w, const int rows, const int vectors)
 {
@@ -298,6 +317,25 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     store_sums(sum, s, rows, vectors);
 }
 
+typedef void multiply(const part *p, size_t row, const int rows, const int vectors);
+
+/* All rows, by tiles of about equal height. */
+INLINE void by_tiles(const part *p, const int vectors, multiply *tile)
+{
+    const size_t all = p->tile->rows, tiles = (all + HIGH - 1) / HIGH;
+    for (size_t i = 0, t = 0, rows; t < tiles; t++, i += rows) {
+        rows = all / tiles + (t < all % tiles);
+        switch (rows) {
+        case 1: tile(p, i, 1, vectors); break;
+        case 2: tile(p, i, 2, vectors); break;
+        case 3: tile(p, i, 3, vectors); break;
+        case 4: tile(p, i, 4, vectors); break;
+        case 5: tile(p, i, 5, vectors); break;
+        default: tile(p, i, 6, vectors); break;
+        }
+    }
+}
+
 /* At most a chunk of blocks, and a tail. */
 INLINE void multiply_plain(const part *p, const int vectors)
 {
@@ -306,42 +344,23 @@ INLINE void multiply_plain(const part *p, const int vectors)
         w = widen_weights((const __m256i *)(p->w + p->blocks[b] * (size_t)(8 * vectors)), BLOCK, w, vectors);
     if (p->tail)
         widen_weights((const __m256i *)(p->w + p->blocks[p->count] * (size_t)(8 * vectors)), p->tail, w, vectors);
-    const size_t all = p->tile->rows, tiles = (all + HIGH - 1) / HIGH;
-    for (size_t i = 0, tile = 0, rows; tile < tiles; tile++, i += rows) {
-        rows = all / tiles + (tile < all % tiles);
-        switch (rows) {
-        case 1: multiply_pairs(p, i, 1, vectors); break;
-        case 2: multiply_pairs(p, i, 2, vectors); break;
-        case 3: multiply_pairs(p, i, 3, vectors); break;
-        case 4: multiply_pairs(p, i, 4, vectors); break;
-        case 5: multiply_pairs(p, i, 5, vectors); break;
-        default: multiply_pairs(p, i, 6, vectors); break;
-        }
-    }
+    by_tiles(p, vectors, multiply_pairs);
 }
 
 /* Each loop in a function of its own: together they make gcc move registers and leave loops unaligned. */
 #define APART static __attribute__((noinline)) void
 APART plain_wide(const part *p) { multiply_plain(p, 2); }
 APART plain_narrow(const part *p) { multiply_plain(p, 1); }
+APART ones_wide(const part *p) { by_tiles(p, 2, multiply_ones); }
+APART ones_narrow(const part *p) { by_tiles(p, 1, multiply_ones); }
+APART excess_wide(const part *p, uint64_t blocks) { add_excess(p, blocks, 2); }
+APART excess_narrow(const part *p, uint64_t blocks) { add_excess(p, blocks, 1); }
 APART fours_wide(const part *p) { multiply_rows(p, 2, 2); }
 APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
 APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
 APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
 
-/* Of which of 64 blocks no code is above the limit; those beyond `blocks` may have any bit. */
-INLINE uint64_t within(const uint8_t *largest, const uint8_t *limits, size_t blocks)
-{
-    uint64_t mask = 0;
-    for (size_t b = 0; b < least(blocks, NNF_CONV2D_WAYS_BLOCKS); b += 32) {
-        const __m256i limit = _mm256_loadu_si256((const __m256i *)(limits + b));
-        const __m256i most = _mm256_max_epu8(limit, _mm256_load_si256((const __m256i *)(largest + b)));
-        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, limit)) << b;
-    }
-    return mask;
-}
-
-enum { PLAIN, FOURS, EIGHTS };
+enum { PLAIN, ONES, FOURS, EIGHTS };
 
 /* The blocks of a mask in one way. */
 INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const int kind, const int vectors)
@@ -359,6 +378,7 @@ INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const i
         switch (kind) {
         case EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(p); break;
         case FOURS: (vectors == 2 ? fours_wide : fours_narrow)(p); break;
+        case ONES: (vectors == 2 ? ones_wide : ones_narrow)(p); break;
         default: (vectors == 2 ? plain_wide : plain_narrow)(p);
         }
         p->from = p->sum;
@@ -366,7 +386,26 @@ INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const i
     } while (done < way.count);
 }
 
-/* The sums of one panel: each block in the fastest way. */
+/* The blocks of a slab, each in the fastest way. largest: code of each, or NULL if that is not known. */
+INLINE void run_slab(part *p, const nnf_conv2d_ways *ways, const uint8_t *largest, const int vectors)
+{
+    pairs *wide = p->wide;
+    if (wide->slab != p->a) {
+        wide->slab = p->a;
+        wide->placed = wide->wide = wide->above = 0;
+        wide->count = wide->waits = wide->longest = 0;
+    }
+    if (ways->plain & ~wide->placed)
+        place(wide, p->tile, ways->groups, ways->plain & ~wide->placed, largest);
+    run_way(p, ways, ways->eights, EIGHTS, vectors);
+    run_way(p, ways, ways->fours, FOURS, vectors);
+    run_way(p, ways, ways->plain & ~wide->wide, ONES, vectors);
+    run_way(p, ways, ways->plain & wide->wide, PLAIN, vectors);
+    if (ways->plain & wide->above)
+        (vectors == 2 ? excess_wide : excess_narrow)(p, ways->plain & wide->above);
+}
+
+/* The sums of one panel. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
     switch (t->rows) {
@@ -382,20 +421,12 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     part p = {.tile = t, .a = t->a, .w = nnf_conv2d_q8_weights(panel, width), .wide = wide, .from = panel, .sum = sum};
     for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS, p.a += 4 * SLAB, p.w += 4 * SLAB * width) {
         nnf_conv2d_ways ways = nnf_conv2d_ways_of(t->groups, b);
-        if (b < MEASURED)
-            nnf_conv2d_ways_set(&ways, within(wide->largest + b, fours + b, blocks - b),
-                                within(wide->largest + b, eights + b, blocks - b));
+        const uint8_t *largest = b < MEASURED ? wide->largest + b : NULL;
+        if (largest)
+            nnf_conv2d_ways_set(&ways, within(largest, fours + b, blocks - b), within(largest, eights + b, blocks - b));
         else
             nnf_conv2d_ways_set(&ways, 0, 0);
-        if (wide->slab != p.a)
-            wide->widened = 0;
-        wide->slab = p.a;
-        if (ways.plain & ~wide->widened)
-            widen_rows(t, p.a, ways.groups, ways.plain & ~wide->widened, wide->a);
-        wide->widened |= ways.plain;
-        run_way(&p, &ways, ways.eights, EIGHTS, vectors);
-        run_way(&p, &ways, ways.fours, FOURS, vectors);
-        run_way(&p, &ways, ways.plain, PLAIN, vectors);
+        run_slab(&p, &ways, largest, vectors);
     }
 }
 
@@ -403,7 +434,8 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
 {
     pairs p;
     p.slab = NULL;
-    p.widened = 0;
+    /* A list pays the more the more panels use it; that of one slab of several only one does. */
+    p.most = t->groups <= SLAB && t->columns > N ? t->rows / (4 + 16 * N / t->columns) : 0;
     if (t->rows > FEW)
         measure(t, p.largest);
     nnf_conv2d_each_panel(t, raw, &p, p.sum, run_panel);

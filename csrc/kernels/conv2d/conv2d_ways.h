@@ -1,6 +1,6 @@
 /* Three ways to add products of unsigned codes and signed weights. Of bytes they would saturate in 16 bits, so that both
  * are widened first; but where the largest codes at hand are within the limits of a panel, four or eight of them can be
- * added before. Each way runs over a list of blocks. */
+ * added before. Each way runs over a list of blocks. At AVX2 the first of them is two ways (conv2d_codes_avx2.h). */
 #ifndef NNF_CONV2D_WAYS_H
 #define NNF_CONV2D_WAYS_H
 
