@@ -16,6 +16,8 @@ static const size_t shapes[][10] = {
     {3, 3, 1, 1, 2, 2, 2, 2, 2, 2}, {3, 2, 3, 1, 2, 3, 4, 3, 4, 3}, {4, 1, 1, 2, 1, 1, 3, 0, 0, 0},
     {1, 5, 1, 1, 1, 1, 0, 2, 0, 2}, {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, {3, 3, 1, 2, 1, 1, 1, 1, 1, 1},
     {3, 3, 1, 1, 1, 1, 1, 4, 1, 4}, {5, 5, 1, 1, 1, 1, 0, 1, 0, 3}, {5, 5, 1, 1, 1, 1, 1, 6, 3, 7},
+    {3, 3, 2, 2, 1, 1, 0, 0, 0, 0}, {3, 3, 2, 2, 1, 1, 1, 4, 2, 5}, {5, 5, 2, 2, 1, 1, 0, 0, 0, 0},
+    {5, 5, 2, 2, 1, 1, 2, 2, 2, 2}, {5, 5, 2, 2, 1, 1, 2, 7, 1, 6}, {5, 5, 2, 1, 1, 1, 2, 2, 2, 2},
 };
 static const size_t images[][2] = {{1, 1}, {2, 3}, {3, 2}, {5, 7}, {6, 4}, {7, 9}, {9, 12}, {8, 21}};
 static const size_t channels[] = {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 264, 512};
@@ -48,6 +50,9 @@ static nnf_depthwise layer(size_t size, size_t count, size_t stride, size_t taps
 /* The depthwise layers of MobileNet v1 at 224. */
 static const size_t mobilenet[][3] = {{112, 32, 1}, {112, 64, 2}, {56, 128, 1}, {56, 128, 2}, {28, 256, 1},
                                       {28, 256, 2}, {14, 512, 1}, {14, 512, 2}, {7, 1024, 1}};
+
+/* Layers of MobileNet v2 of stride 2. */
+static const size_t mobilenet_v2[][3] = {{112, 96, 2}, {56, 144, 2}, {28, 192, 2}, {14, 576, 2}};
 
 /* 5x5 layers of EfficientNet-Lite0. */
 static const size_t efficientnet[][3] = {{56, 144, 2}, {28, 240, 1}, {14, 672, 1}, {14, 672, 2}, {7, 1152, 1}};
@@ -122,6 +127,8 @@ void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, c
     }
     for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++)
         bench_f32(c, fast, layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], 3));
+    for (size_t l = 0; c->bench && l < sizeof mobilenet_v2 / sizeof mobilenet_v2[0]; l++)
+        bench_f32(c, fast, layer(mobilenet_v2[l][0], mobilenet_v2[l][1], mobilenet_v2[l][2], 3));
     for (size_t l = 0; c->bench && l < sizeof efficientnet / sizeof efficientnet[0]; l++)
         bench_f32(c, fast, layer(efficientnet[l][0], efficientnet[l][1], efficientnet[l][2], 5));
 }

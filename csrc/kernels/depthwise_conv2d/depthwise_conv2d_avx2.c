@@ -121,10 +121,19 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
     }
 }
 
-/* Sums of a walk, of each half of a block and each row: of the outputs that 0, 1, ... more columns complete. */
+/* Sums of a walk, of each half of a block and each row: of the outputs that 0, 1, ... more steps complete. */
 typedef struct sums {
     __m256 of[2][2][WIDEST];
 } sums;
+
+/* What a walk is compiled for: windows of taps x taps, halves of a block (1 or 2), output rows together (1 or 2), and of
+ * the lines under their windows those that are in the image, from..to-1. */
+typedef struct path {
+    int taps, stride, halves, rows, from, to;
+} path;
+
+/* Outputs that a step of a walk adds to. */
+INLINE int live(const path p) { return (p.taps + p.stride - 1) / p.stride; }
 
 typedef float vector __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -134,30 +143,31 @@ INLINE void add_product(__m256 *sum, __m256 x, const float *w)
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "m"(*(const vector *)w));
 }
 
-/* The walk goes on by a column of the image: the lines from..to-1 of those under the windows. own: weights of windows of
- * three taps and half a block, those of others come from memory. */
-INLINE void add_column(sums *s, const block *b, const __m256 *own, const int taps, const int halves, const int rows,
-                       const int from, const int to, const float *x, size_t down)
+/* Adds a column of the image, number q of its step. own: weights of windows of three taps and half a block, those of
+ * others come from memory. */
+INLINE void add_column(sums *s, const block *b, const __m256 *own, const path p, const int q, const float *x,
+                       size_t down)
 {
     const float *first = b->w + NNF_DEPTHWISE_BLOCK;
     /* Else gcc keeps an address for each weight, on the stack. */
     __asm__("" : "+r"(first));
     NNF_UNROLL
-    for (int i = from; i < to; i++) {
+    for (int i = p.from; i < p.to; i++) {
         NNF_UNROLL
-        for (int h = 0; h < halves; h++) {
+        for (int h = 0; h < p.halves; h++) {
             const __m256 value = _mm256_loadu_ps(x + (size_t)i * down + LANES * h);
             NNF_UNROLL
-            for (int r = 0; r < rows; r++) {
-                if (i < r || i >= r + taps)
+            for (int r = 0; r < p.rows; r++) {
+                if (i < p.stride * r || i >= p.stride * r + p.taps)
                     continue;
                 NNF_UNROLL
-                for (int k = 0; k < taps; k++) {
-                    const int tap = (i - r) * taps + taps - 1 - k;
-                    if (taps == 3 && halves == 1)
-                        s->of[h][r][k] = _mm256_fmadd_ps(value, own[tap], s->of[h][r][k]);
+                for (int t = q; t < p.taps; t += p.stride) {
+                    const int tap = (i - p.stride * r) * p.taps + t;
+                    __m256 *sum = &s->of[h][r][live(p) - 1 - t / p.stride];
+                    if (p.taps == 3 && p.halves == 1)
+                        *sum = _mm256_fmadd_ps(value, own[tap], *sum);
                     else
-                        add_product(&s->of[h][r][k], value, first + tap * NNF_DEPTHWISE_BLOCK + LANES * h);
+                        add_product(sum, value, first + tap * NNF_DEPTHWISE_BLOCK + LANES * h);
                 }
             }
         }
@@ -165,75 +175,118 @@ INLINE void add_column(sums *s, const block *b, const __m256 *own, const int tap
 }
 
 /* Writes the sums that are complete. */
-INLINE void put_column(const sums *s, const block *b, const int halves, const int rows, float *y, size_t line)
+INLINE void put_column(const sums *s, const block *b, const path p, float *y, size_t line)
 {
     NNF_UNROLL
-    for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < p.rows; r++) {
         NNF_UNROLL
-        for (int h = 0; h < halves; h++)
+        for (int h = 0; h < p.halves; h++)
             _mm256_storeu_ps(y + (size_t)r * line + LANES * h,
                              _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, s->of[h][r][0])));
     }
 }
 
-/* To the next column: each output is one column nearer to complete, and a new one begins with its bias. */
-INLINE void move_on(sums *s, const block *b, const int taps, const int halves, const int rows)
+/* To the next step: each output is one step nearer to complete, and a new one begins with its bias. */
+INLINE void move_on(sums *s, const block *b, const path p)
 {
     NNF_UNROLL
-    for (int h = 0; h < halves; h++) {
+    for (int h = 0; h < p.halves; h++) {
         NNF_UNROLL
-        for (int r = 0; r < rows; r++) {
+        for (int r = 0; r < p.rows; r++) {
             NNF_UNROLL
-            for (int k = 1; k < taps; k++)
+            for (int k = 1; k < live(p); k++)
                 s->of[h][r][k - 1] = s->of[h][r][k];
-            s->of[h][r][taps - 1] = _mm256_loadu_ps(b->w + LANES * h);
+            s->of[h][r][live(p) - 1] = _mm256_loadu_ps(b->w + LANES * h);
         }
     }
 }
 
-/* 3x3 or 5x5, stride 1: `rows` output rows together, 1 or 2, walking the image's columns: each value that is loaded is
- * added to the outputs of all windows that it lies in. For 8 channels, or for a whole block of 3x3, so that all of a
- * cache line is read while it is there. The lines from..to-1 of those under the windows are in the image. */
-INLINE void walk_rows(const nnf_depthwise *g, const block *b, const int taps, const int halves, const int rows,
-                      const int from, const int to, size_t row, float *y)
+/* The steps of a walk at stride 1. x: of the first column of the image. */
+INLINE void steps_by_1(const nnf_depthwise *g, const block *given, sums *s, const __m256 *own, const path p,
+                       const float *x, float *y)
 {
-    const size_t down = g->x.size * b->pixel, line = g->x.out * g->channels, warm = (size_t)taps - 1;
+    const block local = *given, *b = p.taps == 5 ? &local : given; /* 5x5 leaves registers for the limits */
+    const size_t down = g->x.size * b->pixel, line = g->x.out * g->channels, warm = (size_t)live(p) - 1;
     const size_t last = g->x.out + warm, begin = g->x.head < last ? g->x.head : last;
     const size_t end = g->x.size < last - begin ? begin + g->x.size : last;
-    const float *x = b->x + row * down - g->y.head * down; /* perhaps above the image, where nothing is read */
+    size_t v = 0;
+    for (; v < begin; v++) {
+        if (v >= warm) {
+            put_column(s, b, p, y, line);
+            y += g->channels;
+        }
+    }
+    for (; v < end && v < warm; v++, x += b->pixel) {
+        add_column(s, b, own, p, 0, x, down);
+        move_on(s, b, p);
+    }
+    for (; v < end; v++, x += b->pixel, y += g->channels) {
+        add_column(s, b, own, p, 0, x, down);
+        put_column(s, b, p, y, line);
+        move_on(s, b, p);
+    }
+    for (; v < last; v++) {
+        if (v >= warm) {
+            put_column(s, b, p, y, line);
+            y += g->channels;
+        }
+        move_on(s, b, p);
+    }
+}
+
+/* The same at stride 2, where a step at an edge may have one of its columns in the image: it asks. x: of the first
+ * window's first column, perhaps before the image, where nothing is read. */
+INLINE void steps_by_2(const nnf_depthwise *g, const block *given, sums *s, const __m256 *own, const path p,
+                       const float *x, float *y)
+{
+    const block local = *given, *b = &local; /* stores to y cannot change it: it stays in registers */
+    const size_t channels = g->channels, pixel = b->pixel, down = g->x.size * pixel, line = g->x.out * channels;
+    const size_t warm = (size_t)live(p) - 1, last = g->x.out + warm, head = (g->x.head + 1) / 2;
+    const size_t begin = head > warm ? head : warm, all = (g->x.head + g->x.size) / 2, end = all < last ? all : last;
+    for (size_t v = 0; v < last; v++, x += 2 * pixel) {
+        if (v == begin) {
+            for (; v < end; v++, x += 2 * pixel, y += channels) {
+                add_column(s, b, own, p, 0, x, down);
+                add_column(s, b, own, p, 1, x + pixel, down);
+                put_column(s, b, p, y, line);
+                move_on(s, b, p);
+            }
+            if (v == last)
+                break;
+        }
+        if (2 * v - g->x.head < g->x.size)
+            add_column(s, b, own, p, 0, x, down);
+        if (2 * v + 1 - g->x.head < g->x.size)
+            add_column(s, b, own, p, 1, x + pixel, down);
+        if (v >= warm) {
+            put_column(s, b, p, y, line);
+            y += channels;
+        }
+        move_on(s, b, p);
+    }
+}
+
+/* 3x3 or 5x5: walks the image's columns, `stride` in a step: each value that is loaded is added to the outputs of all
+ * windows that it lies in. For 8 channels, or for a whole block of 3x3, so that all of a cache line is read while it is
+ * there. */
+INLINE void walk_rows(const nnf_depthwise *g, const block *b, const path p, size_t row, float *y)
+{
+    const size_t down = g->x.size * b->pixel;
+    const float *x = b->x + row * g->y.stride * down - g->y.head * down; /* perhaps above the image: not read there */
     __m256 own[9];
     sums s;
-    if (taps == 3 && halves == 1) {
+    if (p.taps == 3 && p.halves == 1) {
         NNF_UNROLL
         for (int t = 0; t < 9; t++)
             own[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
     }
     NNF_UNROLL
-    for (int k = 0; k < taps; k++)
-        move_on(&s, b, taps, halves, rows);
-    size_t v = 0;
-    for (; v < begin; v++) {
-        if (v >= warm) {
-            put_column(&s, b, halves, rows, y, line);
-            y += g->channels;
-        }
-    }
-    for (; v < end && v < warm; v++, x += b->pixel) {
-        add_column(&s, b, own, taps, halves, rows, from, to, x, down);
-        move_on(&s, b, taps, halves, rows);
-    }
-    for (; v < end; v++, x += b->pixel, y += g->channels) {
-        add_column(&s, b, own, taps, halves, rows, from, to, x, down);
-        put_column(&s, b, halves, rows, y, line);
-        move_on(&s, b, taps, halves, rows);
-    }
-    for (; v < last; v++) {
-        if (v >= warm) {
-            put_column(&s, b, halves, rows, y, line);
-            y += g->channels;
-        }
-        move_on(&s, b, taps, halves, rows);
-    }
+    for (int k = 0; k < live(p); k++)
+        move_on(&s, b, p);
+    if (p.stride == 1)
+        steps_by_1(g, b, &s, own, p, x, y);
+    else
+        steps_by_2(g, b, &s, own, p, x - g->x.head * b->pixel, y);
 }
 
 /* Lines under the windows of some output rows that are above the image, and below it. */
@@ -243,8 +296,9 @@ typedef struct padding {
 
 INLINE padding padding_of(const nnf_depthwise *g, size_t rows, size_t row)
 {
-    const size_t end = row + rows + g->y.taps - 1, bottom = g->y.size + g->y.head;
-    return (padding){g->y.head > row ? g->y.head - row : 0, end > bottom ? end - bottom : 0};
+    const size_t start = row * g->y.stride, end = start + (rows - 1) * g->y.stride + g->y.taps;
+    const size_t bottom = g->y.size + g->y.head;
+    return (padding){g->y.head > start ? g->y.head - start : 0, end > bottom ? end - bottom : 0};
 }
 
 /* Are there walks for rows with so many lines in the padding? */
@@ -255,70 +309,21 @@ INLINE bool has_walk(const nnf_depthwise *g, size_t rows, size_t row)
 }
 
 /* Such rows, by the loop for their lines in the padding. */
-INLINE void walk(const nnf_depthwise *g, const block *b, const int taps, const int halves, const int rows, size_t row,
-                 float *y)
+INLINE void walk(const nnf_depthwise *g, const block *b, const int taps, const int stride, const int halves,
+                 const int rows, size_t row, float *y)
 {
     const padding p = padding_of(g, (size_t)rows, row);
-    const int under = rows + taps - 1;
+    const int under = stride * (rows - 1) + taps;
     if (p.above == 1)
-        walk_rows(g, b, taps, halves, rows, 1, under, row, y);
+        walk_rows(g, b, (path){taps, stride, halves, rows, 1, under}, row, y);
     else if (p.below == 1)
-        walk_rows(g, b, taps, halves, rows, 0, under - 1, row, y);
+        walk_rows(g, b, (path){taps, stride, halves, rows, 0, under - 1}, row, y);
     else if (taps > 3 && p.above == 2)
-        walk_rows(g, b, taps, halves, rows, 2, under, row, y);
+        walk_rows(g, b, (path){taps, stride, halves, rows, 2, under}, row, y);
     else if (taps > 3 && p.below == 2)
-        walk_rows(g, b, taps, halves, rows, 0, under - 2, row, y);
+        walk_rows(g, b, (path){taps, stride, halves, rows, 0, under - 2}, row, y);
     else
-        walk_rows(g, b, taps, halves, rows, 0, under, row, y);
-}
-
-/* One pixel of a 3x3 window, of which the columns left..right-1 are in the image; a chain of sums for each row. */
-INLINE void pixel_3x3(const block *b, const int left, const int right, const __m256 *w, __m256 bias, const float *x,
-                      size_t down, float *y)
-{
-    __m256 sum[3] = {bias, _mm256_setzero_ps(), _mm256_setzero_ps()};
-    NNF_UNROLL
-    for (int j = left; j < right; j++) {
-        NNF_UNROLL
-        for (int i = 0; i < 3; i++)
-            sum[i] = _mm256_fmadd_ps(_mm256_loadu_ps(x + (size_t)i * down + (size_t)j * b->pixel), w[3 * i + j], sum[i]);
-    }
-    const __m256 all = _mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), sum[2]);
-    _mm256_storeu_ps(y, _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, all)));
-}
-
-/* Is a row that of 3x3 windows, with all rows of each in the image, and a column? Weights then stay in registers. */
-INLINE bool is_3x3(const nnf_depthwise *g, size_t row)
-{
-    size_t top, bottom;
-    nnf_axis_taps(&g->y, row, &top, &bottom);
-    return g->multiplier == 1 && g->x.taps == 3 && g->x.dilation == 1 && g->x.size >= 3 && g->x.head <= 1 &&
-           (g->x.out - 1) * g->x.stride < g->x.size + g->x.head && g->y.taps == 3 && g->y.dilation == 1 &&
-           bottom - top == 3;
-}
-
-INLINE void load_3x3(const float *from, __m256 *w, __m256 *bias)
-{
-    *bias = _mm256_loadu_ps(from);
-    NNF_UNROLL
-    for (int t = 0; t < 9; t++)
-        w[t] = _mm256_loadu_ps(from + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
-}
-
-/* One pixel of 8 channels with these weights, or of 16 with those in memory. */
-INLINE void halves_3x3(const block *b, const int halves, const int left, const int right, const __m256 *w, __m256 bias,
-                       const float *x, size_t down, float *y)
-{
-    if (halves == 1) {
-        pixel_3x3(b, left, right, w, bias, x, down, y);
-        return;
-    }
-    NNF_UNROLL
-    for (int h = 0; h < 2; h++) {
-        __m256 own[9], start;
-        load_3x3(b->w + LANES * h, own, &start);
-        pixel_3x3(b, left, right, own, start, x + LANES * h, down, y + LANES * h);
-    }
+        walk_rows(g, b, (path){taps, stride, halves, rows, 0, under}, row, y);
 }
 
 /* Do both halves of a block go together, so that a line of the cache is read once? Pixels of a multiple of so many floats
@@ -332,55 +337,39 @@ INLINE bool collides(const nnf_depthwise *g, size_t rows)
     return g->channels % COLLIDING == 0 && read * g->x.size + rows * g->x.out > sets * ways;
 }
 
-/* 8 channels of such a row, or 16. */
-INLINE void row_3x3(const nnf_depthwise *g, const block *b, const int halves, size_t row, float *y)
-{
-    const float *line = b->x + (row * g->y.stride - g->y.head) * g->x.size * b->pixel;
-    const size_t down = g->x.size * b->pixel, step = g->x.stride * b->pixel;
-    __m256 w[9], bias;
-    load_3x3(b->w, w, &bias);
-    size_t inner, outer, o = 0;
-    nnf_axis_full(&g->x, &inner, &outer);
-    const float *x = line - g->x.head * b->pixel; /* perhaps before the image, where nothing is read */
-    for (; o < inner; o++, x += step, y += g->channels)
-        halves_3x3(b, halves, 1, 3, w, bias, x, down, y);
-    for (; o < outer; o++, x += step, y += g->channels)
-        halves_3x3(b, halves, 0, 3, w, bias, x, down, y);
-    for (; o < g->x.out; o++, x += step, y += g->channels) {
-        if (o * g->x.stride - g->x.head + 2 == g->x.size)
-            halves_3x3(b, halves, 0, 2, w, bias, x, down, y);
-        else
-            halves_3x3(b, halves, 0, 1, w, bias, x, down, y);
-    }
-}
-
 /* Each loop in a function of its own: together they make gcc move registers. */
-#define APART static __attribute__((noinline)) void
-APART one_by_half(const nnf_depthwise *g, const block *b, size_t row, float *y) { row_3x3(g, b, 1, row, y); }
-APART one_by_block(const nnf_depthwise *g, const block *b, size_t row, float *y) { row_3x3(g, b, 2, row, y); }
+#define WALK(name, taps, stride, halves)                                                                               \
+    static __attribute__((noinline)) void name(const nnf_depthwise *g, const block *b, size_t rows, size_t row,        \
+                                               float *y)                                                               \
+    {                                                                                                                  \
+        if (rows == 2)                                                                                                 \
+            walk(g, b, taps, stride, halves, 2, row, y);                                                               \
+        else                                                                                                           \
+            walk(g, b, taps, stride, halves, 1, row, y);                                                               \
+    }
+WALK(walk_3x3, 3, 1, 1)
+WALK(walk_3x3_by_block, 3, 1, 2)
+WALK(walk_3x3_by_2, 3, 2, 1)
+WALK(walk_3x3_by_2_by_block, 3, 2, 2)
+WALK(walk_5x5, 5, 1, 1)
+WALK(walk_5x5_by_2, 5, 2, 1)
 
-APART walk_3x3(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y)
+typedef void (*walk_fn)(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y);
+
+INLINE walk_fn walk_of(const nnf_depthwise *g, int halves)
 {
-    if (rows == 2)
-        walk(g, b, 3, 1, 2, row, y);
-    else
-        walk(g, b, 3, 1, 1, row, y);
+    if (g->x.taps == 5)
+        return g->x.stride == 1 ? walk_5x5 : walk_5x5_by_2;
+    if (halves == 2)
+        return g->x.stride == 1 ? walk_3x3_by_block : walk_3x3_by_2_by_block;
+    return g->x.stride == 1 ? walk_3x3 : walk_3x3_by_2;
 }
 
-APART walk_3x3_by_block(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y)
+/* Are all windows of a kind that has walks? */
+INLINE bool walks_at_all(const nnf_depthwise *g)
 {
-    if (rows == 2)
-        walk(g, b, 3, 2, 2, row, y);
-    else
-        walk(g, b, 3, 2, 1, row, y);
-}
-
-APART walk_5x5(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y)
-{
-    if (rows == 2)
-        walk(g, b, 5, 1, 2, row, y);
-    else
-        walk(g, b, 5, 1, 1, row, y);
+    return g->multiplier == 1 && (g->y.taps == 3 || g->y.taps == 5) && g->x.taps == g->y.taps && g->y.stride <= 2 &&
+           g->x.stride == g->y.stride && g->y.dilation == 1 && g->x.dilation == 1;
 }
 
 void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
@@ -390,12 +379,11 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     const size_t depth = g->channels / g->multiplier, taps = g->y.taps * g->x.taps, line = g->x.out * g->channels;
     const __m256i count = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
-    const bool square = g->multiplier == 1 && (g->y.taps == 3 || g->y.taps == 5) && g->x.taps == g->y.taps;
-    const bool walks = square && g->y.stride == 1 && g->x.stride == 1 && g->y.dilation == 1 && g->x.dilation == 1;
+    const bool walks = walks_at_all(g);
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
         rows = walks && last - row > 1 && has_walk(g, 2, row) ? 2 : 1;
-        const bool goes = walks && has_walk(g, rows, row), small = is_3x3(g, row);
-        const bool together = g->x.taps == 3 && (goes || small) && collides(g, rows);
+        const bool goes = walks && has_walk(g, rows, row);
+        const bool together = goes && g->x.taps == 3 && collides(g, rows);
         for (size_t c = begin; c < end; c += step) {
             const size_t lanes = end - c < LANES ? end - c : LANES, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1, lane = c % NNF_DEPTHWISE_BLOCK;
@@ -412,12 +400,10 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
                 b.spread = _mm256_loadu_si256((const __m256i *)spread);
                 any_row(g, &b, false, true, row, y + c);
             } else if (lanes == LANES && goes) {
-                (taps > 9 ? walk_5x5 : halves == 2 ? walk_3x3_by_block : walk_3x3)(g, &b, rows, row, y + c);
+                walk_of(g, halves)(g, &b, rows, row, y + c);
             } else if (rows == 2) {
                 any_row(g, &b, false, false, row, y + c);
                 any_row(g, &b, false, false, row + 1, y + line + c);
-            } else if (lanes == LANES && small) {
-                (halves == 2 ? one_by_block : one_by_half)(g, &b, row, y + c);
             } else if (lanes == LANES) {
                 any_row(g, &b, true, false, row, y + c);
             } else {
