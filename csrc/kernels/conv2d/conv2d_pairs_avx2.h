@@ -45,6 +45,28 @@ INLINE void nnf_pairs_add(__m256i sum[2], const int32_t *a, __m256i low, __m256i
                 : "m"(*a), "x"(low));
 }
 
+/* Sums to registers; from one row of them to the next it is `step`. */
+INLINE void nnf_pairs_load(__m256i (*s)[2], const int32_t *from, size_t step, const int rows, const int vectors)
+{
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            s[i][v] = ((const __m256i *)(from + (size_t)i * step))[v];
+    }
+}
+
+/* And back, to rows of NNF_PAIRS_N. */
+INLINE void nnf_pairs_store(int32_t *sum, __m256i (*s)[2], const int rows, const int vectors)
+{
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            ((__m256i *)(sum + i * NNF_PAIRS_N))[v] = s[i][v];
+    }
+}
+
 INLINE void nnf_pairs_few(const nnf_pairs *p, size_t first, const int rows, const int vectors)
 {
     const size_t pitch = p->pitch;
@@ -52,12 +74,7 @@ INLINE void nnf_pairs_few(const nnf_pairs *p, size_t first, const int rows, cons
     const __m256i *w = p->w;
     int32_t *sum = p->sum + first * NNF_PAIRS_N;
     __m256i s[NNF_PAIRS_HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)(from + (size_t)i * p->step))[v];
-    }
+    nnf_pairs_load(s, from, p->step, rows, vectors);
     for (size_t g = 0; g < p->count; g++, a += 2, w += 2 * vectors) {
         NNF_UNROLL
         for (int k = 0; k < 2; k++) {
@@ -67,12 +84,7 @@ INLINE void nnf_pairs_few(const nnf_pairs *p, size_t first, const int rows, cons
                 nnf_pairs_add(s[i], a + (size_t)i * pitch + k, low, high, vectors);
         }
     }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            ((__m256i *)(sum + i * NNF_PAIRS_N))[v] = s[i][v];
-    }
+    nnf_pairs_store(sum, s, rows, vectors);
 }
 
 /* All of `rows` rows, by tiles of about equal height. */

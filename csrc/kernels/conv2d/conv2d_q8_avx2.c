@@ -168,31 +168,11 @@ INLINE void add_group(__m256i *s, const uint8_t *a, __m256i w0, __m256i w1, cons
                 : "m"(*(const group *)a), "x"(w0), "m"(ONE));
 }
 
-INLINE void load_sums(__m256i (*s)[2], const int32_t *from, size_t step, const int rows, const int vectors)
-{
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)(from + (size_t)i * step))[v];
-    }
-}
-
-INLINE void store_sums(int32_t *sum, __m256i (*s)[2], const int rows, const int vectors)
-{
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            ((__m256i *)(sum + i * N))[v] = s[i][v];
-    }
-}
-
 /* The next `rows` rows; goes on to those behind them. */
 INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int vectors, const int each)
 {
     __m256i s[THREE][2];
-    load_sums(s, p->from, p->step, rows, vectors);
+    nnf_pairs_load(s, p->from, p->step, rows, vectors);
     for (size_t b = 0; b < p->count; b++) {
         const size_t at = p->blocks[b];
         const __m256i *w = (const __m256i *)(p->w + at * (size_t)(8 * vectors));
@@ -208,7 +188,7 @@ INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int 
         const size_t at = p->blocks[p->count];
         add_groups(s, p->a + at, lda, (const __m256i *)(p->w + at * (size_t)(8 * vectors)), rows, vectors, each);
     }
-    store_sums(p->sum, s, rows, vectors);
+    nnf_pairs_store(p->sum, s, rows, vectors);
     p->a += (size_t)rows * lda;
     p->from += (size_t)rows * p->step;
     p->sum += rows * N;
@@ -242,7 +222,7 @@ INLINE void multiply_ones(const part *p, size_t row, const int rows, const int v
     const uint16_t *at = p->blocks, *last = at + p->count;
     const __m256i *w;
     __m256i s[HIGH][2];
-    load_sums(s, p->from + row * p->step, p->step, rows, vectors);
+    nnf_pairs_load(s, p->from + row * p->step, p->step, rows, vectors);
     for (; at < last; at++) {
         w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors));
         const uint8_t *block = a + *at;
@@ -255,7 +235,7 @@ INLINE void multiply_ones(const part *p, size_t row, const int rows, const int v
         w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors)) + g * (size_t)vectors;
         add_one(s, a + *at + 4 * g, w, rows, vectors);
     }
-    store_sums(p->sum + row * N, s, rows, vectors);
+    nnf_pairs_store(p->sum + row * N, s, rows, vectors);
 }
 
 /* A part of the list. */
@@ -304,7 +284,7 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     const int32_t *a = p->wide->a + row * PITCH, *from = p->from + row * p->step;
     int32_t *sum = p->sum + row * N;
     __m256i s[HIGH][2];
-    load_sums(s, from, p->step, rows, vectors);
+    nnf_pairs_load(s, from, p->step, rows, vectors);
     const __m256i *w = (const __m256i *)p->wide->w;
     for (size_t b = 0; b < p->count; b++, w += 2 * BLOCK * vectors) {
         const int32_t *block = a + p->blocks[b] / 2U;
@@ -314,7 +294,7 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     }
     for (size_t g = 0; g < p->tail; g++)
         add_pairs(s, a + p->blocks[p->count] / 2U + g, w + g * (size_t)vectors, rows, vectors);
-    store_sums(sum, s, rows, vectors);
+    nnf_pairs_store(sum, s, rows, vectors);
 }
 
 typedef void multiply(const part *p, size_t row, const int rows, const int vectors);
@@ -449,95 +429,4 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx2_30x16k4(const nnf_conv2d_q8_tile *t)
 void nnf_conv2d_s32_qu8_qs8c_nhwc__avx2_30x16k4(const nnf_conv2d_q8_tile *t)
 {
     run(t, 1);
-}
-
-/* Bytes 0..15 of a row of n: two parts of `size` bytes, which overlap. Returns their sum, of all bytes once. */
-INLINE uint32_t move_two(const uint8_t *x, uint8_t *to, size_t n, const size_t size, uint64_t flips)
-{
-    uint64_t head = 0, tail = 0;
-    memcpy(&head, x, size);
-    memcpy(&tail, x + n - size, size);
-    head ^= flips;
-    tail ^= flips;
-    memcpy(to, &head, size);
-    memcpy(to + n - size, &tail, size);
-    /* What of the tail is in the head as well goes out at the bottom; for n = size that is all of it. */
-    tail = n == size ? 0 : tail >> (8 * (2 * size - n));
-    const __m128i both = _mm_sad_epu8(_mm_set_epi64x((int64_t)tail, (int64_t)head), _mm_setzero_si128());
-    return (uint32_t)(_mm_cvtsi128_si64(both) + _mm_extract_epi64(both, 1));
-}
-
-INLINE void gather_short(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint64_t flips, uint8_t *to, size_t ldt,
-                         uint32_t *sums, const size_t size)
-{
-    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        const uint32_t sum = move_two(x, to, n, size, flips);
-        if (sums)
-            sums[i] += sum;
-    }
-}
-
-/* Of a vector loaded at LAST + r, the last r bytes are set. */
-static const uint8_t LAST[64] = {
-    [32] = 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-};
-
-/* Rows of 16..31 codes: two vectors, which overlap. */
-INLINE void gather_middle(size_t rows, size_t n, const uint8_t *x, size_t ldx, __m128i flips, uint8_t *to, size_t ldt,
-                          uint32_t *sums)
-{
-    const __m128i zero = _mm_setzero_si128(), mask = _mm_loadu_si128((const __m128i *)(LAST + 16 + (n - 16)));
-    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        const __m128i head = _mm_xor_si128(_mm_loadu_si128((const __m128i *)x), flips);
-        const __m128i tail = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(x + n - 16)), flips);
-        _mm_storeu_si128((__m128i *)to, head);
-        _mm_storeu_si128((__m128i *)(to + n - 16), tail);
-        if (sums) {
-            const __m128i all = _mm_add_epi64(_mm_sad_epu8(head, zero), _mm_sad_epu8(_mm_and_si128(tail, mask), zero));
-            sums[i] += (uint32_t)(_mm_cvtsi128_si64(all) + _mm_extract_epi64(all, 1));
-        }
-    }
-}
-
-/* Rows of 32 codes and more: whole vectors, then one that overlaps. */
-INLINE void gather_long(size_t rows, size_t n, const uint8_t *x, size_t ldx, __m256i flips, uint8_t *to, size_t ldt,
-                        uint32_t *sums)
-{
-    const __m256i zero = _mm256_setzero_si256(), mask = _mm256_loadu_si256((const __m256i *)(LAST + n % 32));
-    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        __m256i sum = zero;
-        for (size_t k = 0; k + 32 <= n; k += 32) {
-            const __m256i codes = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(x + k)), flips);
-            _mm256_storeu_si256((__m256i *)(to + k), codes);
-            sum = _mm256_add_epi64(sum, _mm256_sad_epu8(codes, zero));
-        }
-        if (n % 32) {
-            const __m256i codes = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(x + n - 32)), flips);
-            _mm256_storeu_si256((__m256i *)(to + n - 32), codes);
-            sum = _mm256_add_epi64(sum, _mm256_sad_epu8(_mm256_and_si256(codes, mask), zero));
-        }
-        if (sums) {
-            const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-            sums[i] += (uint32_t)(_mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1));
-        }
-    }
-}
-
-void nnf_conv2d_gather_qu8_nhwc__avx2_32(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
-                                         uint8_t *to, size_t ldt, uint32_t *sums)
-{
-    const uint64_t flips = flip * UINT64_C(0x0101010101010101);
-    if (n >= 32)
-        gather_long(rows, n, x, ldx, _mm256_set1_epi8((char)flip), to, ldt, sums);
-    else if (n >= 16)
-        gather_middle(rows, n, x, ldx, _mm_set1_epi8((char)flip), to, ldt, sums);
-    else if (n >= 8)
-        gather_short(rows, n, x, ldx, flips, to, ldt, sums, 8);
-    else if (n >= 4)
-        gather_short(rows, n, x, ldx, flips & UINT32_MAX, to, ldt, sums, 4);
-    else if (n >= 2)
-        gather_short(rows, n, x, ldx, flips & UINT16_MAX, to, ldt, sums, 2);
-    else if (n)
-        gather_short(rows, n, x, ldx, flips & UINT8_MAX, to, ldt, sums, 1);
 }
