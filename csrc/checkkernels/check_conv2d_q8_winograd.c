@@ -6,38 +6,39 @@
 
 #include "conv2d/conv2d_q8_winograd.h"
 
-enum { IN = NNF_WINOGRAD_Q8_IN, OUT = NNF_WINOGRAD_Q8_OUT, PRODUCTS = NNF_WINOGRAD_Q8_PRODUCTS };
+enum { SMALL = NNF_WINOGRAD_Q8_SMALL, LARGE = NNF_WINOGRAD_Q8_LARGE };
 
-static size_t elements(const nnf_winograd_q8_run *r)
+static size_t elements(size_t out, const nnf_winograd_q8_run *r)
 {
-    return (PRODUCTS - 1) * r->stride + r->patches * nnf_winograd_q8_pitch(r->channels);
+    return (nnf_winograd_q8_products(out) - 1) * r->stride + r->patches * nnf_winograd_q8_pitch(r->channels);
 }
 
-void nnf_check_conv2d_winograd_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+static void check_input(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t out)
 {
+    const size_t in = nnf_winograd_q8_in(out);
     const nnf_conv2d_winograd_input_qu8_s16_nhwc_fn slow = (nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)twin->fn;
     const nnf_conv2d_winograd_input_qu8_s16_nhwc_fn fast = (nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)kernel->fn;
     size_t sizes[9];
     nnf_check_sizes(16, sizes);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t n = 0; n < 60; n++) {
-            const size_t channels = sizes[s], patches = 1 + nnf_check_below(c, 5), columns = 2 * patches + 2;
+            const size_t channels = sizes[s], patches = 1 + nnf_check_below(c, 5), columns = out * patches + 2;
             const size_t pitch = nnf_winograd_q8_pitch(channels);
             nnf_winograd_q8_run r = {
                 .patches = patches, .channels = channels, .row = (columns + nnf_check_below(c, 3)) * channels,
-                .bottom = IN, .right = columns, .stride = patches * pitch + nnf_check_below(c, 3),
+                .bottom = in, .right = columns, .stride = patches * pitch + nnf_check_below(c, 3),
                 .is_signed = (int)nnf_check_below(c, 2),
             };
             r.pad = (int16_t)((int)nnf_check_below(c, 256) - (r.is_signed ? 128 : 0));
             if (n % 4) {
-                r.bottom = nnf_check_below(c, IN + 1), r.top = nnf_check_below(c, r.bottom + 1);
+                r.bottom = nnf_check_below(c, in + 1), r.top = nnf_check_below(c, r.bottom + 1);
                 r.right = nnf_check_below(c, columns + 1), r.left = nnf_check_below(c, r.right + 1);
             }
             /* The buffer holds the inputs that are inside and no others. */
             const bool none = r.top == r.bottom || r.left == r.right;
             const size_t before = r.top * r.row + r.left * channels;
             const size_t count = none ? 0 : (r.bottom - 1) * r.row + r.right * channels - before;
-            const size_t bytes = 2 * elements(&r);
+            const size_t bytes = 2 * elements(out, &r);
             uint8_t *x = nnf_check_alloc(c, count);
             int16_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
             nnf_check_fill_bytes(c, x, count);
@@ -50,17 +51,27 @@ void nnf_check_conv2d_winograd_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel
                            r.top, r.bottom, r.left, r.right, r.is_signed);
         }
     }
-    const nnf_winograd_q8_run r = {.patches = 14, .channels = 64, .row = 64 * 30, .bottom = IN, .right = 30,
+    const nnf_winograd_q8_run r = {.patches = 14, .channels = 64, .row = 64 * (14 * out + 2), .bottom = in, .right = 14 * out + 2,
                                    .stride = 64 * 14 + 16, .is_signed = 1};
-    uint8_t *x = nnf_check_alloc(c, IN * r.row);
-    int16_t *v = nnf_check_alloc(c, 2 * elements(&r));
-    nnf_check_fill_bytes(c, x, IN * r.row);
-    NNF_BENCH(c, "14x64", 14 * 64 * PRODUCTS, fast(&r, x, v));
+    uint8_t *x = nnf_check_alloc(c, in * r.row);
+    int16_t *v = nnf_check_alloc(c, 2 * elements(out, &r));
+    nnf_check_fill_bytes(c, x, in * r.row);
+    NNF_BENCH(c, "14x64", 14 * 64 * in * in, fast(&r, x, v));
     nnf_check_done(c, "bench");
 }
 
+void nnf_check_conv2d_winograd_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_input(c, twin, kernel, SMALL);
+}
+
+void nnf_check_conv2d_winograd4_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_input(c, twin, kernel, LARGE);
+}
+
 typedef struct problem {
-    size_t patches, units, channels;
+    size_t out, patches, units, channels;
     const int16_t *v;
     size_t pitch, stride;
     const uint8_t *filter;
@@ -74,7 +85,7 @@ typedef struct problem {
 /* Outputs of all patches and units by the tiles of one kernel. */
 static void multiply(const nnf_kernel *kernel, const problem *p, const unsigned char *packed, uint8_t *y)
 {
-    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, depth = nnf_winograd_q8_depth(p->channels);
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, depth = nnf_winograd_q8_depth(p->out, p->channels);
     const size_t panel = nnf_conv2d_q8_panel(n, depth / NNF_CONV2D_Q8_GROUP);
     for (size_t j = 0; j < p->units; j += n) {
         for (size_t i = 0; i < p->patches; i += m) {
@@ -92,9 +103,9 @@ static void multiply(const nnf_kernel *kernel, const problem *p, const unsigned 
 
 static unsigned char *pack(nnf_check *c, const nnf_kernel *kernel, const problem *p)
 {
-    const size_t n = (size_t)kernel->n, depth = nnf_winograd_q8_depth(p->channels);
+    const size_t n = (size_t)kernel->n, depth = nnf_winograd_q8_depth(p->out, p->channels);
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->units, depth, n, NNF_CONV2D_Q8_GROUP));
-    nnf_pack_conv2d_winograd_q8(p->units, p->channels, n, p->filter, &p->scheme, packed);
+    nnf_pack_conv2d_winograd_q8(p->out, p->units, p->channels, n, p->filter, &p->scheme, packed);
     return packed;
 }
 
@@ -103,18 +114,19 @@ static unsigned char *pack(nnf_check *c, const nnf_kernel *kernel, const problem
 static void fill(nnf_check *c, problem *p, int kind)
 {
     const nnf_conv2d_winograd_input_qu8_s16_nhwc_fn transform =
-        (nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)nnf_kernel_pick("conv2d_winograd_input_qu8_s16_nhwc", 0)->fn;
-    const size_t columns = 2 * p->patches + 2;
+        (nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)nnf_kernel_pick(p->out == SMALL ? "conv2d_winograd_input_qu8_s16_nhwc"
+                                                       : "conv2d_winograd4_input_qu8_s16_nhwc", 0)->fn;
+    const size_t out = p->out, in = nnf_winograd_q8_in(out), columns = out * p->patches + 2;
     p->pitch = nnf_winograd_q8_pitch(p->channels);
     p->stride = p->patches * p->pitch + 2 * nnf_check_below(c, 8);
     const nnf_winograd_q8_run r = {.patches = p->patches, .channels = p->channels, .row = columns * p->channels,
-                                   .stride = p->stride, .bottom = IN, .right = columns,
+                                   .stride = p->stride, .bottom = in, .right = columns,
                                    .is_signed = (int)nnf_check_below(c, 2)};
-    uint8_t *x = nnf_check_alloc(c, IN * r.row), *filter = nnf_check_alloc(c, p->units * 9 * p->channels);
+    uint8_t *x = nnf_check_alloc(c, in * r.row), *filter = nnf_check_alloc(c, p->units * 9 * p->channels);
     int32_t *bias = nnf_check_alloc(c, 4 * p->units), *multiplier = nnf_check_alloc(c, 4 * p->units);
     int32_t *exponent = nnf_check_alloc(c, 4 * p->units);
-    int16_t *v = nnf_check_alloc(c, 2 * elements(&r));
-    nnf_check_fill_bytes(c, x, IN * r.row);
+    int16_t *v = nnf_check_alloc(c, 2 * elements(out, &r));
+    nnf_check_fill_bytes(c, x, in * r.row);
     nnf_check_fill_bytes(c, filter, p->units * 9 * p->channels);
     transform(&r, x, v);
     for (size_t j = 0; j < p->units; j++) {
@@ -134,16 +146,17 @@ static void fill(nnf_check *c, problem *p, int kind)
 
 static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem p, int kind)
 {
+    const size_t out = p.out;
     fill(c, &p, kind);
     nnf_winograd_q8_place *places = nnf_check_alloc(c, p.patches * sizeof *places);
     p.pixel = p.units + nnf_check_below(c, 3);
-    p.row = OUT * p.patches * p.pixel;
+    p.row = out * p.patches * p.pixel;
     for (size_t i = 0; i < p.patches; i++)
-        places[i] = (nnf_winograd_q8_place){OUT * i * p.pixel, 1 + (int32_t)nnf_check_below(c, OUT),
-                                            1 + (int32_t)nnf_check_below(c, OUT)};
-    places[p.patches - 1].height = places[p.patches - 1].width = OUT; /* so that the last byte is written */
+        places[i] = (nnf_winograd_q8_place){out * i * p.pixel, 1 + (int32_t)nnf_check_below(c, out),
+                                            1 + (int32_t)nnf_check_below(c, out)};
+    places[p.patches - 1].height = places[p.patches - 1].width = (int32_t)out; /* so that the last byte is written */
     p.places = places;
-    const size_t bytes = OUT * p.row - (p.pixel - p.units);
+    const size_t bytes = out * p.row - (p.pixel - p.units);
     uint8_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
     memset(expected, 0x55, bytes);
     memset(actual, 0x55, bytes);
@@ -153,28 +166,29 @@ static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
     nnf_check_done(c, "patches=%zu units=%zu channels=%zu kind=%d", p.patches, p.units, p.channels, kind);
 }
 
-/* 3x3 layers of a ResNet: patches, channels in and out. */
-static const size_t layers[][2] = {{784, 32}, {196, 64}, {49, 128}, {16, 256}};
+/* 3x3 layers of a ResNet: height and width of the image, channels in and out. */
+static const size_t layers[][2] = {{56, 32}, {28, 64}, {14, 128}, {7, 256}};
 
-static void bench_tile(nnf_check *c, const nnf_kernel *kernel, size_t patches, size_t channels)
+static void bench_tile(nnf_check *c, const nnf_kernel *kernel, size_t out, size_t size, size_t channels)
 {
-    problem p = {.patches = patches, .units = channels, .channels = channels};
+    const size_t patches = (size + out - 1) / out * ((size + out - 1) / out);
+    problem p = {.out = out, .patches = patches, .units = channels, .channels = channels};
     nnf_winograd_q8_place *places = nnf_check_alloc(c, patches * sizeof *places);
     fill(c, &p, 0);
     p.pixel = channels;
-    p.row = OUT * patches * p.pixel;
+    p.row = out * patches * p.pixel;
     for (size_t i = 0; i < patches; i++)
-        places[i] = (nnf_winograd_q8_place){OUT * i * p.pixel, OUT, OUT};
+        places[i] = (nnf_winograd_q8_place){out * i * p.pixel, (int32_t)out, (int32_t)out};
     p.places = places;
     const unsigned char *packed = pack(c, kernel, &p);
-    uint8_t *y = nnf_check_alloc(c, OUT * p.row);
+    uint8_t *y = nnf_check_alloc(c, out * p.row);
     char label[64];
-    snprintf(label, sizeof label, "%zux%zu", patches, channels);
-    NNF_BENCH(c, label, OUT * OUT * 9 * patches * channels * channels, multiply(kernel, &p, packed, y));
+    snprintf(label, sizeof label, "%zux%zux%zu", size, size, channels);
+    NNF_BENCH(c, label, 9 * size * size * channels * channels, multiply(kernel, &p, packed, y));
     nnf_check_done(c, "bench %s", label);
 }
 
-void nnf_check_conv2d_winograd_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+static void check_tiles(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t out)
 {
     static const size_t depths[] = {1, 2, 3, 4, 5, 16, 17, 33, 64, 130};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
@@ -183,13 +197,23 @@ void nnf_check_conv2d_winograd_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin
         for (size_t j = 0; j < sizeof units / sizeof units[0]; j++) {
             for (int kind = 0; kind < 3; kind++)
                 check_tile(c, twin, kernel,
-                           (problem){.patches = patches, .units = units[j],
+                           (problem){.out = out, .patches = patches, .units = units[j],
                                      .channels = depths[nnf_check_below(c, sizeof depths / sizeof depths[0])]}, kind);
         }
     }
-    check_tile(c, twin, kernel, (problem){.patches = 3, .units = n, .channels = NNF_WINOGRAD_Q8_CHANNELS}, 0);
+    check_tile(c, twin, kernel, (problem){.out = out, .patches = 3, .units = n, .channels = NNF_WINOGRAD_Q8_CHANNELS}, 0);
     if (c->bench) {
         for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-            bench_tile(c, kernel, layers[i][0], layers[i][1]);
+            bench_tile(c, kernel, out, layers[i][0], layers[i][1]);
     }
+}
+
+void nnf_check_conv2d_winograd_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_tiles(c, twin, kernel, SMALL);
+}
+
+void nnf_check_conv2d_winograd4_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_tiles(c, twin, kernel, LARGE);
 }

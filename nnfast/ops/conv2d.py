@@ -243,6 +243,12 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
+def _patch(b, weights, zero_point, signed, patches):
+    """Which of the patches of Winograd's method the weights allow: the first such one, or None."""
+    return next((patch for patch in patches if patch == 2 or b.packed_fact(
+        [weights], lambda: conv.fits_large_patches(np.ascontiguousarray(weights.value), zero_point, signed))), None)
+
+
 def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     """As emit, for 8-bit codes."""
     source, weights, (win, _, channels, units) = node["input"], matrix.weights, shape
@@ -252,8 +258,9 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     in_place = place is None and not once and not is_computed \
         and zero_point == (0 if weights.dtype == np.int8 else 128) and conv.lines_q8_suits(win, channels, signed)
     blocks = conv.LinesBlocks(win, channels) if in_place else None
-    by_patches = not in_place and place is None and matrix.taps is None and not once and not is_computed \
-        and not matrix.is_turned and conv.winograd_q8_suits(win, shape[1], units, channels)
+    patch = None
+    if not in_place and place is None and matrix.taps is None and not once and not is_computed and not matrix.is_turned:
+        patch = _patch(b, weights, zero_point, signed, conv.winograd_q8_patches(win, shape[1], units, channels))
 
     def scales():
         """int32 multipliers and exponents of the units of all groups."""
@@ -262,8 +269,8 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
         return [np.ascontiguousarray(np.broadcast_to(np.int32(v), units * groups)) for v in scale]
 
     def pack():
-        if by_patches:
-            return conv.pack_winograd_q8(np.ascontiguousarray(weights.value), node["bias"].value, zero_point,
+        if patch:
+            return conv.pack_winograd_q8(patch, np.ascontiguousarray(weights.value), node["bias"].value, zero_point,
                                          source.zero_point, *scales())
         codes = matrix.value()
         if in_place:
@@ -278,15 +285,17 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
                            (weights.dtype, zero_point), source.zero_point, signed, *scales(), once))
     else:
         def fits(found):
-            if by_patches:
-                return conv.fits_winograd_q8(found, units, channels)
+            if patch:
+                return conv.fits_winograd_q8(patch, found, units, channels)
             return conv.fits_conv2d_q8(found, units, depth, groups, once)
 
         packed = b.const(b.packed([weights], np.uint8, pack, fits))
     slots = b.slot(source), packed, target
-    if in_place or by_patches:
-        step = conv.Conv2dLinesQ8 if in_place else conv.Conv2dWinogradQ8
-        b.emit(step(slots, *shape, source.zero_point, output, signed))
+    if in_place:
+        b.emit(conv.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
+        return
+    if patch:
+        b.emit(conv.Conv2dWinogradQ8(slots, *shape, source.zero_point, output, signed, patch))
         return
     scale = None
     if once:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nnfast
@@ -53,6 +53,8 @@ TYPES = st.sampled_from(((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np
 
 
 def check(level, data, win, batch, channels, units):
+    """Of either patch: sums of so few channels are exact by large ones, too."""
+    patch = data.draw(st.sampled_from((2, 4)))
     dtype, weight_dtype = data.draw(TYPES)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     x = codes(rng, dtype, data.draw(KINDS), (batch, *win.input, channels))
@@ -66,11 +68,12 @@ def check(level, data, win, batch, channels, units):
     exponent = rng.integers(*((-14, -5) if is_layer else (-31, 32)), units, np.int32)
     output, signed = (middle, *sorted(ends)), dtype == np.int8
     with at_level(level):
-        packed = conv.pack_winograd_q8(filter_, bias, weight_zero_point, zero_point, multiplier, exponent)
-        assert conv.fits_winograd_q8(packed, units, channels)
+        assume(patch == 2 or conv.fits_large_patches(filter_, weight_zero_point, dtype == np.int8))
+        packed = conv.pack_winograd_q8(patch, filter_, bias, weight_zero_point, zero_point, multiplier, exponent)
+        assert conv.fits_winograd_q8(patch, packed, units, channels)
 
     def steps():
-        step = conv.Conv2dWinogradQ8((0, 1, 2), win, batch, channels, units, zero_point, output, signed)
+        step = conv.Conv2dWinogradQ8((0, 1, 2), win, batch, channels, units, zero_point, output, signed, patch)
         assert step.packed == packed.nbytes
         return [step]
 
@@ -83,7 +86,7 @@ def check(level, data, win, batch, channels, units):
 
 @pytest.mark.parametrize("level", WINOGRAD)
 def test_bytes_of_plain_sums(level):
-    @settings(max_examples=200)
+    @settings(max_examples=300)
     @given(st.data(), windows(), st.integers(1, 2), st.sampled_from((1, 2, 3, 4, 5, 15, 16, 17, 32, 33, 50)),
            st.sampled_from((1, 7, 8, 9, 15, 16, 17, 24, 33, 40)))
     def example(data, win, batch, channels, units):
@@ -97,7 +100,7 @@ def test_bytes_of_plain_sums(level):
 def test_several_blocks_and_tiles(level, shape):
     height, width, channels, units = shape
 
-    @settings(max_examples=3)
+    @settings(max_examples=6)
     @given(st.data())
     def example(data):
         check(level, data, geometry(height, width), 2, channels, units)
@@ -105,42 +108,84 @@ def test_several_blocks_and_tiles(level, shape):
     example()
 
 
+def sums_of_one_code(level, patch, x, filter_, zero_point, weight_zero_point, exponent):
+    """Codes of an image and 8 units whose inner sums are all the same: their bytes, and what they must be."""
+    win, (side, channels) = geometry(x.shape[1], x.shape[2]), x.shape[2:]
+    ones, zeros = np.ones(8, np.int32), np.zeros(8, np.int32)
+    multiplier, exponent = ones << 30, ones * exponent
+    with at_level(level):
+        packed = conv.pack_winograd_q8(patch, filter_, zeros, weight_zero_point, zero_point, multiplier, exponent)
+    [actual] = run_all_ways(
+        lambda: [conv.Conv2dWinogradQ8((0, 1, 2), win, 1, channels, 8, zero_point, (128, 0, 255), False, patch)],
+        [x, packed], [((1, side, side, 8), np.uint8)], level)
+    total = ((x[0, 0, 0].astype(np.int64) - zero_point) * (filter_[0].astype(np.int64) - weight_zero_point)).sum()
+    expected = 128 + quant.mbqm(np.int32([total]), multiplier[:1], exponent[:1])
+    return actual[:, 1:-1, 1:-1], total, expected[0]
+
+
 @pytest.mark.parametrize("level", WINOGRAD)
 @pytest.mark.parametrize("zero_points", [(0, 0), (255, 255), (0, 255)])
 def test_the_largest_sums(level, zero_points):
     """917 channels of the farthest codes and weights: four times their sum is just below 2^31."""
-    win, (zero_point, weight_zero_point) = geometry(4, 4), zero_points
-    x, filter_ = np.full((1, 4, 4, 917), 255 - zero_point, np.uint8), np.full((8, 3, 3, 917), 255 - weight_zero_point,
-                                                                            np.uint8)
-    ones, zeros = np.ones(8, np.int32), np.zeros(8, np.int32)
-    multiplier, exponent = ones << 30, ones * -22
-    sign = -1 if zero_point != weight_zero_point else 1
-    with at_level(level):
-        packed = conv.pack_winograd_q8(filter_, zeros, weight_zero_point, zero_point, multiplier, exponent)
-    [actual] = run_all_ways(
-        lambda: [conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 917, 8, zero_point, (128, 0, 255), False)], [x, packed],
-        [((1, 4, 4, 8), np.uint8)], level)
-    total = np.int32([sign * 9 * 255 * 255 * 917])
+    x, filter_ = (np.full(shape, 255 - zero, np.uint8)
+                  for shape, zero in zip(((1, 4, 4, 917), (8, 3, 3, 917)), zero_points))
+    actual, total, expected = sums_of_one_code(level, 2, x, filter_, *zero_points, -22)
     assert abs(total) * 4 < 2**31 < abs(total) / 917 * 918 * 4
-    expected = 128 + quant.mbqm(total, multiplier[:1], exponent[:1])
-    assert (actual[:, 1:3, 1:3] == expected).all() and 60 < abs(int(expected[0]) - 128) < 127
-
-
-def test_refuses_other_windows_and_more_channels():
-    win = geometry(8, 8)
-    with pytest.raises(ValueError, match="must be 3x3 with stride and dilation 1"):
-        conv.Conv2dWinogradQ8((0, 1, 2), replace(win, stride=(2, 2), output=(4, 4)), 1, 16, 16, 0, (0, 0, 255), False)
-    with pytest.raises(ValueError, match="918 channels, must be at most 917"):
-        conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 918, 16, 0, (0, 0, 255), False)
+    assert (actual == expected).all() and 60 < abs(int(expected) - 128) < 127
 
 
 @pytest.mark.parametrize("level", WINOGRAD)
-def test_writes_its_output_only(level):
+@pytest.mark.parametrize("zero_points", [(0, 0), (255, 255), (0, 255)])
+def test_the_largest_sums_of_large_patches(level, zero_points):
+    """Weights that add up to 131,586: 64 times their sum with the farthest codes is just below 2^31."""
+    zero_point, weight_zero_point = zero_points
+    far, whole = 255 - weight_zero_point, 131586 // 255
+    filter_ = np.full((8, 3, 3, 58), weight_zero_point, np.uint8)
+    weights = filter_.reshape(8, -1)
+    weights[:, :whole] = far
+    weights[:, whole] = 131586 % 255 if far else 255 - 131586 % 255
+    x = np.full((1, 6, 6, 58), 255 - zero_point, np.uint8)
+    assert conv.fits_large_patches(filter_, weight_zero_point, False)
+    actual, total, expected = sums_of_one_code(level, 4, x, filter_, zero_point, weight_zero_point, -18)
+    assert abs(total) * 64 < 2**31 < (abs(total) + 255) * 64
+    assert (actual == expected).all() and 60 < abs(int(expected) - 128) < 127
+    weights[:, whole] += 1 if far else 255
+    assert not conv.fits_large_patches(filter_, weight_zero_point, False)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_which_weights_fit_large_patches(signed, dtype):
+    """Those of each unit that, without signs, add up to at most 2^25 over the farthest code."""
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(np.iinfo(dtype).min, np.iinfo(dtype).max))
+    def example(seed, channels, zero_point):
+        filter_ = codes(np.random.default_rng(seed), dtype, "any", (3, 3, 3, channels))
+        filter_[:2] //= 2
+        most = np.abs(filter_.astype(int) - zero_point).sum(axis=(1, 2, 3)).max()
+        assert conv.fits_large_patches(filter_, zero_point, signed) == (most * (128 if signed else 255) < 2**25)
+
+    example()
+
+
+def test_refuses_other_windows_patches_and_more_channels():
+    win = geometry(8, 8)
+    with pytest.raises(ValueError, match="must be 3x3 with stride and dilation 1"):
+        conv.Conv2dWinogradQ8((0, 1, 2), replace(win, stride=(2, 2), output=(4, 4)), 1, 16, 16, 0, (0, 0, 255), False,
+                              2)
+    with pytest.raises(ValueError, match="918 channels, must be at most 917"):
+        conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 918, 16, 0, (0, 0, 255), False, 2)
+    with pytest.raises(ValueError, match="the patch is 3, must be 2 or 4"):
+        conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 16, 16, 0, (0, 0, 255), False, 3)
+
+
+@pytest.mark.parametrize("patch", [2, 4])
+@pytest.mark.parametrize("level", WINOGRAD)
+def test_writes_its_output_only(level, patch):
     win, ones = geometry(7, 5), np.ones(17, np.int32)
     memory = np.full(35 * 17 + 64, 7, np.uint8)
     with at_level(level):
-        packed = conv.pack_winograd_q8(np.ones((17, 3, 3, 16), np.int8), ones, 0, 0, ones << 30, -ones)
-        step = conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 16, 17, 0, (9, 9, 255), False)
+        packed = conv.pack_winograd_q8(patch, np.ones((17, 3, 3, 16), np.int8), ones, 0, 0, ones << 30, -ones)
+        step = conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 16, 17, 0, (9, 9, 255), False, patch)
     run([step], [np.ones((1, 7, 5, 16), np.uint8), packed, memory[32:-32]])
     assert np.all(memory[:32] == 7) and np.all(memory[-32:] == 7) and np.all(memory[32:-32] != 7)
 
@@ -149,40 +194,48 @@ def test_writes_its_output_only(level):
 def test_where_it_pays():
     """Not for few channels or patches, nor for windows that it does not know."""
     with at_level("avx2"):
-        def suits(win, channels, units):
-            return conv.winograd_q8_suits(win, 1, units, channels)
+        def patches(win, channels, units):
+            return conv.winograd_q8_patches(win, 1, units, channels)
 
         image = geometry(28, 28)
-        assert suits(image, 16, 16) and suits(image, 64, 64) and suits(image, 8, 16) and suits(geometry(4, 4), 256, 256)
-        assert not suits(image, 3, 64) and not suits(geometry(2, 2), 256, 256) and not suits(image, 918, 64)
-        assert not suits(replace(image, stride=(2, 2), output=(14, 14)), 64, 64)
-        assert not suits(replace(image, filter=(1, 3), head=(0, 1)), 64, 64)
-        assert not suits(replace(image, dilation=(2, 2), head=(2, 2)), 64, 64)
+        assert patches(image, 16, 16)[0] == patches(image, 64, 64)[0] == patches(image, 8, 16)[0] == 4
+        assert patches(geometry(14, 14), 64, 64) == (4, 2)
+        assert patches(geometry(6, 6), 64, 64)[0] == 2  # which 2x2 outputs fill, 4x4 do not
+        assert patches(geometry(7, 7), 256, 256)[0] == 2  # whose weights are smaller
+        assert patches(image, 918, 64) == (4,)
+        assert patches(geometry(3, 3), 64, 64) == patches(geometry(2, 2), 256, 256) == ()
+        assert not patches(replace(image, stride=(2, 2), output=(14, 14)), 64, 64)
+        assert not patches(replace(image, filter=(1, 3), head=(0, 1)), 64, 64)
+        assert not patches(replace(image, dilation=(2, 2), head=(2, 2)), 64, 64)
 
 
-def layer(units=24, channels=20):
+def layer(units=24, channels=20, height=12):
     """A CONV_2D of int8 codes with a scale for each channel."""
     rng, b = np.random.default_rng(6), ModelBuilder("layer")
-    x = b.input("TENSOR_QUANT8_ASYMM_SIGNED", (1, 9, 11, channels), scale=0.5, zero_point=3)
+    x = b.input("TENSOR_QUANT8_ASYMM_SIGNED", (1, height, 12, channels), scale=0.5, zero_point=3)
     weights = b.constant(rng.integers(-127, 128, (units, 3, 3, channels), np.int8),
                          "TENSOR_QUANT8_SYMM_PER_CHANNEL", channel_quant=(0, rng.uniform(1e-3, 2e-3, units)))
     bias = b.constant(rng.integers(-999, 999, units, np.int32), "TENSOR_INT32")
-    y = b.output("TENSOR_QUANT8_ASYMM_SIGNED", (1, 9, 11, units), scale=2.0, zero_point=-3)
+    y = b.output("TENSOR_QUANT8_ASYMM_SIGNED", (1, height, 12, units), scale=2.0, zero_point=-3)
     b.operation("CONV_2D", [x, weights, bias, *(b.scalar(v) for v in (1, 1, 1, 1))], [y])
     return b.build()
 
 
 @every_level
-def test_a_layer_is_the_same_at_every_level(level):
-    """And runs by this method where products of 16 bits are the fastest."""
-    x = np.random.default_rng(7).integers(-128, 128, (1, 9, 11, 20), np.int8)
+@pytest.mark.parametrize(("channels", "height", "patch"), [(20, 12, 4), (20, 6, 2), (500, 12, 2)], ids=str)
+def test_a_layer_is_the_same_at_every_level(level, channels, height, patch):
+    """And runs by this method where products of 16 bits are the fastest: by the patches that suit image and weights."""
+    x = np.random.default_rng(7).integers(-128, 128, (1, height, 12, channels), np.int8)
+    model = layer(channels=channels, height=height)
     with at_level("scalar"):
-        expected = nnfast.Device().prepare(layer()).run([x])[0]
+        expected = nnfast.Device().prepare(model).run([x])[0]
     with at_level(level):
-        prepared = nnfast.Device().prepare(layer())
+        prepared = nnfast.Device().prepare(model)
         assert prepared.run([x])[0].tobytes() == expected.tobytes()
         [row] = prepared.explain().rows
-    assert ("nnf_conv2d_winograd_s16_qu8_tile" in row["kernel"]) == (level in ("avx2", "avx512"))
+    small = level == "avx512" or level == "avx2" and patch == 2
+    assert ("nnf_conv2d_winograd_s16_qu8_tile" in row["kernel"]) == small
+    assert ("nnf_conv2d_winograd4_s16_qu8_tile" in row["kernel"]) == (level == "avx2" and patch == 4)
 
 
 @needs_avx2
@@ -207,7 +260,7 @@ def test_a_stored_plan():
             == [step.kernel for step in prepared.executor.segment.items[0].steps]
         [step] = record.steps
         assert type(step).__name__ == "Conv2dWinogradQ8"
-        for changes in ({"channels": 3}, {"units": 48}, {"batch": 2}):
+        for changes in ({"channels": 3}, {"units": 48}, {"batch": 2}, {"patch": 2}):
             with pytest.raises(Misfit):
                 restore(msgspec.structs.replace(record, steps=[msgspec.structs.replace(step, **changes)]))
         [(packed, fits)] = restore(record)[1]

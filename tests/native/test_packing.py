@@ -47,7 +47,8 @@ def winograd(units, depth, groups):
 
 def winograd_q8(units, depth, groups):
     bias, multiplier, exponent = codes(units)
-    return conv.pack_winograd_q8(np.ones((units, 3, 3, depth), np.uint8), bias, 3, 5, multiplier, exponent)
+    return conv.pack_winograd_q8(2 + 2 * (groups > 1), np.ones((units, 3, 3, depth), np.uint8), bias, 3, 5, multiplier,
+                                 exponent)
 
 
 def recurrent(units, depth, groups):

@@ -11,7 +11,8 @@
 
 enum {
     NNF_PAIRS_N = 16,
-    NNF_PAIRS_HIGH = 6 /* rows whose sums are in registers at once */
+    NNF_PAIRS_HIGH = 6, /* rows whose sums are in registers at once */
+    NNF_PAIRS_AHEAD = 4096 /* bytes of weights: they stream by from beyond level 2 */
 };
 
 /* sum[i][j] = from[i][j] + sum over pairs k of both products of a[i][k] and w[k][j]. */
@@ -76,6 +77,9 @@ INLINE void nnf_pairs_few(const nnf_pairs *p, size_t first, const int rows, cons
     __m256i s[NNF_PAIRS_HIGH][2];
     nnf_pairs_load(s, from, p->step, rows, vectors);
     for (size_t g = 0; g < p->count; g++, a += 2, w += 2 * vectors) {
+        NNF_UNROLL
+        for (int line = 0; line < vectors; line++)
+            _mm_prefetch((const char *)w + NNF_PAIRS_AHEAD + 64 * line, _MM_HINT_T0);
         NNF_UNROLL
         for (int k = 0; k < 2; k++) {
             const __m256i low = w[k * vectors], high = w[(k + 1) * vectors - 1];

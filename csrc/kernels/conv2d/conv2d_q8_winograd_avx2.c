@@ -8,7 +8,12 @@
 #include "nnf/partial.h"
 #include "nnf/unroll.h"
 
-enum { IN = NNF_WINOGRAD_Q8_IN, PRODUCTS = NNF_WINOGRAD_Q8_PRODUCTS, LANES = 16, M = 24, N = NNF_PAIRS_N };
+/* Sizes of large patches, which have room for small ones; patches whose products are summed before one goes on: so many
+ * that weights from beyond level 1 are used often. */
+enum {
+    SMALL = NNF_WINOGRAD_Q8_SMALL, LARGE = NNF_WINOGRAD_Q8_LARGE, IN = LARGE + 2, OUT = LARGE, LANES = 16,
+    MOST = 18, N = NNF_PAIRS_N
+};
 
 INLINE __m256i widen(__m128i codes, const bool is_signed)
 {
@@ -23,149 +28,225 @@ INLINE __m256i load_codes(const uint8_t *x, size_t count, const bool is_signed)
     return widen(_mm_set_epi64x((int64_t)high, (int64_t)low), is_signed);
 }
 
+INLINE __m256i times(__m256i x, const int power)
+{
+    return _mm256_slli_epi16(x, power);
+}
+
+/* The inputs of a patch on a side, `step` vectors apart, transformed. */
+INLINE void input_line(const size_t out, const __m256i *d, const size_t step, __m256i to[IN])
+{
+    const __m256i d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
+    if (out == SMALL) {
+        to[0] = _mm256_sub_epi16(d0, d2);
+        to[1] = _mm256_add_epi16(d1, d2);
+        to[2] = _mm256_sub_epi16(d2, d1);
+        to[3] = _mm256_sub_epi16(d1, d3);
+    } else {
+        const __m256i d4 = d[4 * step], d5 = d[5 * step];
+        const __m256i even = _mm256_sub_epi16(times(d2, 2), d4), odd = _mm256_sub_epi16(times(d1, 2), d3);
+        const __m256i evens = _mm256_sub_epi16(d4, d2), odds = times(_mm256_sub_epi16(d3, d1), 1);
+        to[0] = _mm256_add_epi16(times(_mm256_sub_epi16(d0, d2), 2), evens);
+        to[1] = _mm256_add_epi16(even, odd);
+        to[2] = _mm256_sub_epi16(even, odd);
+        to[3] = _mm256_add_epi16(evens, odds);
+        to[4] = _mm256_sub_epi16(evens, odds);
+        to[5] = _mm256_sub_epi16(_mm256_sub_epi16(d5, d3), times(odds, 1));
+    }
+}
+
 /* Column j of the inputs, transformed. whole: all of its rows are inside. */
-INLINE void input_column(const nnf_winograd_q8_run *r, const uint8_t *x, size_t j, size_t count, __m256i pad,
-                         const bool whole, const bool is_signed, __m256i to[IN])
+INLINE void input_column(const size_t out, const nnf_winograd_q8_run *r, const uint8_t *x, size_t j, size_t count,
+                         __m256i pad, const bool whole, const bool is_signed, __m256i to[IN])
 {
     __m256i d[IN];
     const bool inside = j >= r->left && j < r->right;
     x += j * r->channels;
     NNF_UNROLL
-    for (size_t i = 0; i < IN; i++)
+    for (size_t i = 0; i < out + 2; i++)
         d[i] = inside && (whole || (i >= r->top && i < r->bottom)) ? load_codes(x + i * r->row, count, is_signed) : pad;
-    to[0] = _mm256_sub_epi16(d[0], d[2]);
-    to[1] = _mm256_add_epi16(d[1], d[2]);
-    to[2] = _mm256_sub_epi16(d[2], d[1]);
-    to[3] = _mm256_sub_epi16(d[1], d[3]);
+    input_line(out, d, 1, to);
 }
 
 /* Sixteen channels of all patches, of which `count` are there. Two columns of a patch are the first of the next. */
-INLINE void input_block(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v, size_t count, const bool whole,
-                        const bool is_signed)
+INLINE void input_block(const size_t out, const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v, size_t count,
+                        const bool whole, const bool is_signed)
 {
     static const int16_t ones[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    const size_t pitch = nnf_winograd_q8_pitch(r->channels), here = count < LANES ? count : LANES;
+    const size_t pitch = nnf_winograd_q8_pitch(r->channels), here = count < LANES ? count : LANES, in = out + 2;
     const __m256i live = _mm256_loadu_si256((const __m256i *)(ones + LANES - here));
     const __m256i pad = _mm256_and_si256(_mm256_set1_epi16(r->pad), live);
     __m256i d[IN][IN];
-    input_column(r, x, 0, count, pad, whole, is_signed, d[0]);
-    input_column(r, x, 1, count, pad, whole, is_signed, d[1]);
+    input_column(out, r, x, 0, count, pad, whole, is_signed, d[0]);
+    input_column(out, r, x, 1, count, pad, whole, is_signed, d[1]);
     for (size_t patch = 0; patch < r->patches; patch++, v += pitch) {
-        input_column(r, x, 2 * patch + 2, count, pad, whole, is_signed, d[2]);
-        input_column(r, x, 2 * patch + 3, count, pad, whole, is_signed, d[3]);
+        NNF_UNROLL
+        for (size_t j = 2; j < in; j++)
+            input_column(out, r, x, out * patch + j, count, pad, whole, is_signed, d[j]);
         int16_t *to = v;
         NNF_UNROLL
-        for (size_t i = 0; i < IN; i++, to += IN * r->stride) {
-            _mm256_storeu_si256((__m256i *)to, _mm256_sub_epi16(d[0][i], d[2][i]));
-            _mm256_storeu_si256((__m256i *)(to + r->stride), _mm256_add_epi16(d[1][i], d[2][i]));
-            _mm256_storeu_si256((__m256i *)(to + 2 * r->stride), _mm256_sub_epi16(d[2][i], d[1][i]));
-            _mm256_storeu_si256((__m256i *)(to + 3 * r->stride), _mm256_sub_epi16(d[1][i], d[3][i]));
-            d[0][i] = d[2][i];
-            d[1][i] = d[3][i];
+        for (size_t i = 0; i < in; i++, to += r->stride) {
+            __m256i row[IN];
+            input_line(out, &d[0][i], IN, row);
+            NNF_UNROLL
+            for (size_t j = 0; j < in; j++)
+                _mm256_storeu_si256((__m256i *)(to + j * in * r->stride), row[j]);
+            d[0][i] = d[out][i];
+            d[1][i] = d[out + 1][i];
         }
     }
 }
 
-INLINE void input_run(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v, const bool is_signed)
+INLINE void input_rows(const size_t out, const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v,
+                       const bool is_signed)
 {
     size_t c = 0;
-    if (r->top == 0 && r->bottom == IN) {
+    if (r->top == 0 && r->bottom == out + 2) {
         for (; c + LANES <= r->channels; c += LANES)
-            input_block(r, x + c, v + c, LANES, true, is_signed);
+            input_block(out, r, x + c, v + c, LANES, true, is_signed);
     }
     for (; c < r->channels; c += LANES)
-        input_block(r, x + c, v + c, r->channels - c, false, is_signed);
+        input_block(out, r, x + c, v + c, r->channels - c, false, is_signed);
+}
+
+INLINE void input_run(const size_t out, const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
+{
+    if (r->is_signed)
+        input_rows(out, r, x, v, true);
+    else
+        input_rows(out, r, x, v, false);
 }
 
 void nnf_conv2d_winograd_input_qu8_s16_nhwc__avx2_16(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
 {
-    if (r->is_signed)
-        input_run(r, x, v, true);
-    else
-        input_run(r, x, v, false);
+    input_run(SMALL, r, x, v);
 }
 
-/* Four vectors to two. */
-INLINE void output_line(const __m256i *m, const int step, __m256i *y)
+void nnf_conv2d_winograd4_input_qu8_s16_nhwc__avx2_16(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
 {
-    const __m256i m1 = m[step], m2 = m[2 * step];
-    y[0] = _mm256_add_epi32(_mm256_add_epi32(m[0], m1), m2);
-    y[1] = _mm256_sub_epi32(_mm256_sub_epi32(m1, m2), m[3 * step]);
+    input_run(LARGE, r, x, v);
 }
 
-/* Sums [2][2][N] of a patch, of its products [16], `step` vectors apart. */
-INLINE void output_sums(const __m256i *m, const size_t step, const __m256i *bias, __m256i *sum, const int vectors)
+/* The products of a patch on a side to outputs, `step` vectors apart. */
+INLINE void output_line(const size_t out, const __m256i *m, const size_t step, __m256i y[OUT])
 {
-    NNF_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        __m256i down[IN][2], y[2][2];
+    const __m256i m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
+    if (out == SMALL) {
+        y[0] = _mm256_add_epi32(_mm256_add_epi32(m[0], m1), m2);
+        y[1] = _mm256_sub_epi32(_mm256_sub_epi32(m1, m2), m3);
+    } else {
+        const __m256i m4 = m[4 * step], m5 = m[5 * step];
+        const __m256i sum = _mm256_slli_epi32(_mm256_add_epi32(m1, m2), 2);
+        const __m256i difference = _mm256_slli_epi32(_mm256_sub_epi32(m1, m2), 2);
+        const __m256i sums = _mm256_add_epi32(m3, m4), differences = _mm256_sub_epi32(m3, m4);
+        y[0] = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(m[0], 1), sum), sums);
+        y[1] = _mm256_add_epi32(difference, _mm256_slli_epi32(differences, 1));
+        y[2] = _mm256_add_epi32(sum, _mm256_slli_epi32(sums, 2));
+        y[3] = _mm256_add_epi32(difference, _mm256_slli_epi32(_mm256_add_epi32(differences, m5), 3));
+    }
+}
+
+/* An output without the scale that it got on the way: 4, or 9 * 64. */
+INLINE __m256i unscaled(const size_t out, __m256i y)
+{
+    const __m256i ninth = _mm256_set1_epi32(0x38E38E39); /* modulo 2^32 */
+    return out == SMALL ? _mm256_srai_epi32(y, 2) : _mm256_srai_epi32(_mm256_mullo_epi32(y, ninth), 6);
+}
+
+/* What is between the products of patches and their outputs, in this order: of each column of products its outputs. */
+typedef struct columns {
+    _Alignas(64) int32_t products[IN][MOST][N];
+    int32_t outputs[IN][OUT][MOST][N];
+} columns;
+
+/* Products of column j of all patches, and its outputs. */
+INLINE void sum_column(const size_t out, const nnf_winograd_q8_tile *t, size_t j, columns *c, const int vectors)
+{
+    static const int32_t zeros[N];
+    const size_t in = out + 2, matrix = 2 * t->groups * (size_t)vectors;
+    const __m256i *w = (const __m256i *)nnf_conv2d_q8_weights(t->w, (size_t)(8 * vectors)) + j * in * matrix;
+    const int16_t *v = t->v + j * in * t->stride;
+    for (size_t i = 0; i < in; i++, w += matrix, v += t->stride) {
+        const nnf_pairs pairs = {.a = (const int32_t *)v, .pitch = t->pitch / 2, .w = w, .count = t->groups,
+                                 .from = zeros, .step = 0, .sum = c->products[i][0]};
+        nnf_pairs_rows(&pairs, t->patches, vectors);
+    }
+    for (size_t patch = 0; patch < t->patches; patch++) {
         NNF_UNROLL
-        for (int j = 0; j < IN; j++) {
-            __m256i column[IN];
+        for (int h = 0; h < vectors; h++) {
+            __m256i y[OUT];
+            output_line(out, (const __m256i *)c->products[0][patch] + h, MOST * N / 8, y);
             NNF_UNROLL
-            for (int i = 0; i < IN; i++)
-                column[i] = m[(size_t)(i * IN + j) * step + (size_t)v];
-            output_line(column, 1, down[j]);
-        }
-        NNF_UNROLL
-        for (int i = 0; i < 2; i++) {
-            output_line(&down[0][i], 2, y[i]);
-            NNF_UNROLL
-            for (int j = 0; j < 2; j++)
-                sum[(i * 2 + j) * 2 + v] = _mm256_add_epi32(_mm256_srai_epi32(y[i][j], 2), bias[v]);
+            for (size_t i = 0; i < out; i++)
+                ((__m256i *)c->outputs[j][i][patch])[h] = y[i];
         }
     }
 }
 
-typedef struct products {
-    _Alignas(64) int32_t m[PRODUCTS][M][N];
-} products;
+/* Row i of the outputs of a patch. */
+INLINE void sum_row(const size_t out, const columns *c, size_t i, size_t patch, const __m256i *bias, __m256i *sum,
+                    const int vectors)
+{
+    NNF_UNROLL
+    for (int h = 0; h < vectors; h++) {
+        __m256i y[OUT];
+        output_line(out, (const __m256i *)c->outputs[0][i][patch] + h, OUT * MOST * N / 8, y);
+        NNF_UNROLL
+        for (size_t j = 0; j < out; j++)
+            sum[2 * j + (size_t)h] = _mm256_add_epi32(unscaled(out, y[j]), bias[h]);
+    }
+}
 
-INLINE void finish(const nnf_winograd_q8_tile *t, const products *p, const nnf_conv2d_finish *f, const int vectors,
-                   const int simple, const int clipped)
+INLINE void finish(const size_t out, const nnf_winograd_q8_tile *t, const columns *sums, const nnf_conv2d_finish *f,
+                   const int vectors, const int simple, const int clipped)
 {
     const bool is_full = t->columns == (size_t)(8 * vectors);
-    uint8_t whole[NNF_WINOGRAD_Q8_OUT * N];
+    uint8_t whole[OUT * N];
     const size_t pixel = is_full ? t->pixel : N;
     for (size_t patch = 0; patch < t->patches; patch++) {
         const nnf_winograd_q8_place *place = t->places + patch;
-        _Alignas(32) int32_t sum[NNF_WINOGRAD_Q8_OUT][NNF_WINOGRAD_Q8_OUT * N];
-        output_sums((const __m256i *)p->m[0][patch], M * N / 8, (const __m256i *)t->w, (__m256i *)sum, vectors);
         const size_t width = (size_t)place->width;
         uint8_t *c = t->c + place->at;
         for (size_t i = 0; i < (size_t)place->height; i++, c += t->row) {
-            nnf_conv2d_finish_rows(f, width, NULL, sum[i], is_full ? c : whole, pixel, vectors, simple, clipped);
+            _Alignas(32) int32_t sum[OUT * N];
+            sum_row(out, sums, i, patch, (const __m256i *)t->w, (__m256i *)sum, vectors);
+            nnf_conv2d_finish_rows(f, width, NULL, sum, is_full ? c : whole, pixel, vectors, simple, clipped);
             if (!is_full)
                 nnf_conv2d_copy_codes(whole, width, t->columns, c, t->pixel);
         }
     }
 }
 
-INLINE void run(const nnf_winograd_q8_tile *t, const int vectors)
+INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int vectors)
 {
-    static const int32_t zeros[N];
     const nnf_conv2d_q8_tile codes = {.zero_point = t->zero_point, .lo = t->lo, .hi = t->hi, .flip = t->flip};
-    const __m256i *w = (const __m256i *)nnf_conv2d_q8_weights(t->w, (size_t)(8 * vectors));
     nnf_conv2d_finish f;
-    products p;
-    for (size_t k = 0; k < PRODUCTS; k++, w += 2 * t->groups * (size_t)vectors) {
-        const nnf_pairs pairs = {.a = (const int32_t *)(t->v + k * t->stride), .pitch = t->pitch / 2, .w = w,
-                                 .count = t->groups, .from = zeros, .step = 0, .sum = p.m[k][0]};
-        nnf_pairs_rows(&pairs, t->patches, vectors);
-    }
+    columns c;
+    for (size_t j = 0; j < out + 2; j++)
+        sum_column(out, t, j, &c, vectors);
     nnf_conv2d_finish_of(&f, &codes, t->w, vectors);
     if (f.clipped)
-        finish(t, &p, &f, vectors, 1, 1);
+        finish(out, t, &c, &f, vectors, 1, 1);
     else if (f.simple)
-        finish(t, &p, &f, vectors, 1, 0);
+        finish(out, t, &c, &f, vectors, 1, 0);
     else
-        finish(t, &p, &f, vectors, 0, 0);
+        finish(out, t, &c, &f, vectors, 0, 0);
 }
 
-void nnf_conv2d_winograd_s16_qu8_tile__avx2_24x16(const nnf_winograd_q8_tile *t)
+INLINE void run(const size_t out, const nnf_winograd_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run(t, 2);
+        run_panel(out, t, 2);
     else
-        run(t, 1);
+        run_panel(out, t, 1);
+}
+
+void nnf_conv2d_winograd_s16_qu8_tile__avx2_18x16(const nnf_winograd_q8_tile *t)
+{
+    run(SMALL, t);
+}
+
+void nnf_conv2d_winograd4_s16_qu8_tile__avx2_18x16(const nnf_winograd_q8_tile *t)
+{
+    run(LARGE, t);
 }

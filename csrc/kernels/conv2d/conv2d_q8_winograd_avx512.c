@@ -6,7 +6,7 @@
 #include "conv2d_requantize_avx512.h"
 #include "nnf/unroll.h"
 
-enum { IN = NNF_WINOGRAD_Q8_IN, PRODUCTS = NNF_WINOGRAD_Q8_PRODUCTS, M = 12, N = 32 };
+enum { IN = NNF_WINOGRAD_Q8_SMALL + 2, PRODUCTS = IN * IN, M = 12, N = 32 };
 
 typedef struct products {
     __m512i m[PRODUCTS][M][2];
@@ -61,7 +61,7 @@ INLINE void output_sums(const products *p, size_t patch, const __m512i bias[2], 
             __m512i column[IN];
             NNF_UNROLL
             for (int i = 0; i < IN; i++)
-                column[i] = p->m[i * IN + j][patch][v];
+                column[i] = p->m[j * IN + i][patch][v];
             output_line(column, 1, down[j]);
         }
         NNF_UNROLL

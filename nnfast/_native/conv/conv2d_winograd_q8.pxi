@@ -1,4 +1,4 @@
-"""Step of a 3x3 CONV_2D with stride 1 in 8-bit codes by Winograd's F(2x2, 3x3), exact in integers
+"""Step of a 3x3 CONV_2D with stride 1 in 8-bit codes by Winograd's F(2x2, 3x3) or F(4x4, 3x3), exact in integers
 (csrc/kernels/conv2d/conv2d_q8_winograd.h).
 
 As in conv2d_winograd.pxi the output is cut into patches, these into blocks, and the output channels into panels. For a
@@ -6,7 +6,8 @@ block the inputs of all patches are transformed once; then tiles of patches meet
 does a contiguous share of the (block, panel) pairs.
 """
 
-from libc.stdint cimport int16_t, int32_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport abs
 
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick, pick_scalar, tuning
@@ -16,9 +17,8 @@ from .engine import aligned_bytes
 
 cdef extern from "conv2d/conv2d_q8_winograd.h":
     enum:
-        NNF_WINOGRAD_Q8_OUT
-        NNF_WINOGRAD_Q8_IN
-        NNF_WINOGRAD_Q8_PRODUCTS
+        NNF_WINOGRAD_Q8_SMALL
+        NNF_WINOGRAD_Q8_LARGE
         NNF_WINOGRAD_Q8_CHANNELS
 
     ctypedef struct nnf_winograd_q8_run:
@@ -59,23 +59,28 @@ cdef extern from "conv2d/conv2d_q8_winograd.h":
         uint8_t flip
 
     ctypedef void (*nnf_conv2d_winograd_s16_qu8_tile_fn)(const nnf_winograd_q8_tile *tile) noexcept nogil
+    size_t nnf_winograd_q8_in(size_t out) nogil
+    size_t nnf_winograd_q8_products(size_t out) nogil
+    int64_t nnf_winograd_q8_most(bint is_signed) nogil
     size_t nnf_winograd_q8_pitch(size_t channels) nogil
     size_t nnf_winograd_q8_groups(size_t channels) nogil
-    size_t nnf_winograd_q8_depth(size_t channels) nogil
-    void nnf_pack_conv2d_winograd_q8(size_t units, size_t channels, size_t n, const uint8_t *filter,
+    size_t nnf_winograd_q8_depth(size_t out, size_t channels) nogil
+    void nnf_pack_conv2d_winograd_q8(size_t out, size_t units, size_t channels, size_t n, const uint8_t *filter,
                                      const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
 
 cdef enum:
     APART_Q8 = 32           # codes between the matrices of a block: powers of two would fall into the same cache sets
-    # What transforms cost in multiply-adds, found by measuring: of each channel of a patch, and of each of its units
-    WINOGRAD_Q8_IN = 48
-    WINOGRAD_Q8_OUT = 64
-    WINOGRAD_Q8_FEW = 4     # patches below which the weights, 3.6 times as many bytes, cost more than the products
+    # What else costs time, in multiply-adds, found by measuring: transforms of each output beyond what plain products
+    # do, for each channel and for each unit, and a byte of weights, which in a run comes from beyond level 2
+    WINOGRAD_Q8_IN = 8
+    WINOGRAD_Q8_OUT = 8
+    WINOGRAD_Q8_BYTE = 3
 
 
 cdef struct winograd_q8:
     nnf_conv2d_winograd_s16_qu8_tile_fn multiply
     nnf_conv2d_winograd_input_qu8_s16_nhwc_fn transform
+    size_t out                                      # outputs of a patch on a side
     size_t batch, height, width                     # of the input
     size_t out_height, out_width, units
     size_t top, left                                # padding
@@ -93,28 +98,28 @@ cdef inline size_t inside(size_t size, size_t head, size_t first, size_t count) 
 
 cdef void transform_block_q8(const winograd_q8 *p, const uint8_t *x, size_t first, size_t last, int16_t *v,
                              nnf_winograd_q8_place *places) noexcept nogil:
-    """Inputs of patches first..last-1, as matrices [16][patches][pitch], and the places of their outputs."""
+    """Inputs of patches first..last-1, as matrices [products][patches][pitch], and the places of their outputs."""
     cdef nnf_winograd_q8_run r = p.run
-    cdef size_t patch = first, row, image, y, column, i
+    cdef size_t patch = first, out = p.out, row, image, y, column, i
     while patch < last:
         row = patch // p.across
         image = row // p.down
-        y = (row - image * p.down) * NNF_WINOGRAD_Q8_OUT
-        column = (patch - row * p.across) * NNF_WINOGRAD_Q8_OUT
+        y = (row - image * p.down) * out
+        column = (patch - row * p.across) * out
         r.patches = min(last, (row + 1) * p.across) - patch
         # The run begins `top` rows above and `left` columns before its first output.
         r.top = p.top - y if p.top > y else 0
         r.left = p.left - column if p.left > column else 0
-        r.bottom = inside(p.height, p.top, y, NNF_WINOGRAD_Q8_IN)
-        r.right = inside(p.width, p.left, column, NNF_WINOGRAD_Q8_OUT * r.patches + 2)
+        r.bottom = inside(p.height, p.top, y, nnf_winograd_q8_in(out))
+        r.right = inside(p.width, p.left, column, out * r.patches + 2)
         r.top, r.left = min(r.top, r.bottom), min(r.left, r.right)
         p.transform(&r, x + ((image * p.height + y) * p.width + column) * r.channels
                     - (p.top * p.width + p.left) * r.channels, v + (patch - first) * p.tile.pitch)
         for i in range(r.patches):
             places[i].at = ((image * p.out_height + y) * p.out_width + column) * p.units
-            places[i].height = <int32_t>min(<size_t>NNF_WINOGRAD_Q8_OUT, p.out_height - y)
-            places[i].width = <int32_t>min(<size_t>NNF_WINOGRAD_Q8_OUT, p.out_width - column)
-            column += NNF_WINOGRAD_Q8_OUT
+            places[i].height = <int32_t>min(out, p.out_height - y)
+            places[i].width = <int32_t>min(out, p.out_width - column)
+            column += out
         places += r.patches
         patch += r.patches
 
@@ -149,52 +154,105 @@ cdef void run_winograd_q8(const nnf_step *step, const nnf_run *run, int thread, 
             item += 1
 
 
-def winograd_q8_suits(window, size_t batch, size_t units, size_t channels):
-    """Whether a convolution can and should run as this step, at the level in force."""
-    cdef const nnf_kernel *row = pick("conv2d_winograd_s16_qu8_tile")
-    if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
-        return False
-    # Other products are faster than those of 16 bits, or they are what these are compared with.
-    if channels > NNF_WINOGRAD_Q8_CHANNELS or not adds_in_16_bits(pick("conv2d_qu8_qs8c_nhwc")) \
-            or row.isa == pick_scalar("conv2d_winograd_s16_qu8_tile").isa:
-        return False
+cdef str _tile_op(size_t out):
+    return "conv2d_winograd4_s16_qu8_tile" if out == NNF_WINOGRAD_Q8_LARGE else "conv2d_winograd_s16_qu8_tile"
+
+
+cdef const nnf_kernel *tile_kernel(size_t out):
+    return pick(_tile_op(out))
+
+
+cdef double winograd_q8_cost(size_t out, size_t batch, size_t height, size_t width, size_t units,
+                             size_t channels) noexcept nogil:
+    """Of a whole convolution by patches of `out`, in multiply-adds."""
+    cdef size_t patches = batch * ((height + out - 1) // out) * ((width + out - 1) // out)
     cdef double depth = 4 * nnf_winograd_q8_groups(channels), wide = (units + 7) // 8 * 8
+    cdef double weights = nnf_winograd_q8_products(out) * depth * wide
+    cdef double transforms = WINOGRAD_Q8_OUT * wide + WINOGRAD_Q8_IN * <double>nnf_winograd_q8_pitch(channels)
+    return patches * (weights + out * out * transforms) + WINOGRAD_Q8_BYTE * sizeof(int16_t) * weights
+
+
+cdef bint has_kernel(size_t out):
+    """Whether patches of `out` have a kernel of the fastest products in 16 bits; scalar ones are for comparison."""
+    cdef const nnf_kernel *kernel = tile_kernel(out)
+    return kernel.isa != pick_scalar(_tile_op(out)).isa and kernel.isa == pick("conv2d_qu8_qs8c_nhwc").isa
+
+
+def winograd_q8_patches(window, size_t batch, size_t units, size_t channels):
+    """By which patches a convolution can and should run as this step, at the level in force.
+
+    Sides of their outputs, the fastest first: none, one or both of 2 and 4.
+    """
     cdef size_t height = window.output[0], width = window.output[1]
-    cdef size_t patches = batch * ((height + 1) // 2) * ((width + 1) // 2)
-    cdef double patch = NNF_WINOGRAD_Q8_PRODUCTS * depth * wide + WINOGRAD_Q8_OUT * wide \
-        + WINOGRAD_Q8_IN * <double>nnf_winograd_q8_pitch(channels)
-    return patches >= WINOGRAD_Q8_FEW and 1.1 * patches * patch < 9.0 * batch * height * width * depth * wide
+    cdef double weights = 9.0 * 4 * nnf_winograd_q8_groups(channels) * ((units + 7) // 8 * 8), cost
+    cdef double plain = (batch * height * width + WINOGRAD_Q8_BYTE) * weights
+    # Other products than those are faster.
+    if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1) \
+            or not adds_in_16_bits(pick("conv2d_qu8_qs8c_nhwc")):
+        return ()
+    found = []
+    for out in (NNF_WINOGRAD_Q8_SMALL, NNF_WINOGRAD_Q8_LARGE):
+        cost = winograd_q8_cost(out, batch, height, width, units, channels)
+        if cost < plain and has_kernel(out) \
+                and (out == NNF_WINOGRAD_Q8_LARGE or channels <= NNF_WINOGRAD_Q8_CHANNELS):
+            found.append((cost, out))
+    return tuple(out for cost, out in sorted(found))
 
 
-cdef inline size_t packed_size_q8(size_t units, size_t channels, size_t n) noexcept nogil:
-    return lines(nnf_pack_conv2d_q8_size(units, nnf_winograd_q8_depth(channels), n, NNF_CONV2D_Q8_GROUP))
+cdef bint adds_up_to(const uint8_t *weights, size_t depth, int flip, int zero_point, int64_t most) noexcept nogil:
+    """Whether the weights of a unit, without signs, add up to so much at most."""
+    cdef int64_t total = 0
+    cdef size_t i
+    for i in range(depth):
+        total += abs((weights[i] ^ flip) - zero_point)
+    return total <= most
 
 
-def pack_winograd_q8(filter_, const int32_t[::1] bias, int weight_zero_point, int input_zero_point,
+def fits_large_patches(filter_, int zero_point, bint signed_input):
+    """Whether sums of a filter [units, 3, 3, channels] of codes with this zero point are exact by patches of 4."""
+    cdef const uint8_t[:, :, :, ::1] codes = filter_.view(np.uint8)
+    cdef size_t unit, depth = 9 * codes.shape[3]
+    cdef int64_t most = nnf_winograd_q8_most(signed_input)
+    cdef int flip = 0x80 if filter_.dtype == np.int8 else 0, zero = zero_point + flip
+    cdef bint fits = <int64_t>(depth * max(zero, 255 - zero)) <= most
+    if not fits:
+        with nogil:
+            fits = True
+            for unit in range(codes.shape[0]):
+                fits = fits and adds_up_to(&codes[unit, 0, 0, 0], depth, flip, zero, most)
+    return fits
+
+
+cdef inline size_t packed_size_q8(size_t out, size_t units, size_t channels, size_t n) noexcept nogil:
+    return lines(nnf_pack_conv2d_q8_size(units, nnf_winograd_q8_depth(out, channels), n, NNF_CONV2D_Q8_GROUP))
+
+
+def pack_winograd_q8(size_t out, filter_, const int32_t[::1] bias, int weight_zero_point, int input_zero_point,
                      const int32_t[::1] multiplier, const int32_t[::1] exponent):
-    """Filter [units, 3, 3, channels], uint8 or int8, for the kernel that a step made now will run; uint8 array.
+    """Filter [units, 3, 3, channels], uint8 or int8, for patches of out x out outputs and the kernel that a step made
+    now will run; uint8 array.
 
     bias, multiplier, exponent: int32 [units]; the zero points are those of the operands.
     """
-    cdef const nnf_kernel *row = pick("conv2d_winograd_s16_qu8_tile")
+    cdef const nnf_kernel *row = tile_kernel(out)
     cdef const uint8_t[:, :, :, ::1] codes = filter_.view(np.uint8)
-    cdef size_t units = codes.shape[0], channels = codes.shape[3], packed = packed_size_q8(units, channels, row.n)
-    cdef size_t size = nnf_pack_conv2d_q8_size(units, nnf_winograd_q8_depth(channels), row.n, NNF_CONV2D_Q8_GROUP)
+    cdef size_t units = codes.shape[0], channels = codes.shape[3], packed = packed_size_q8(out, units, channels, row.n)
+    cdef size_t size = nnf_pack_conv2d_q8_size(units, nnf_winograd_q8_depth(out, channels), row.n, NNF_CONV2D_Q8_GROUP)
     cdef nnf_conv2d_q8_scheme scheme = scheme_of(filter_.dtype, weight_zero_point, input_zero_point, False)
     made = aligned_bytes(packed)
     cdef unsigned char[::1] to = made
     scheme.bias, scheme.multiplier, scheme.exponent = &bias[0], &multiplier[0], &exponent[0]
     with nogil:
-        nnf_pack_conv2d_winograd_q8(units, channels, row.n, &codes[0, 0, 0, 0], &scheme, &to[0])
+        nnf_pack_conv2d_winograd_q8(out, units, channels, row.n, &codes[0, 0, 0, 0], &scheme, &to[0])
         clear_rest(&to[0], size, packed)
     return made
 
 
-def fits_winograd_q8(packed, size_t units, size_t channels):
+def fits_winograd_q8(size_t out, packed, size_t units, size_t channels):
     """Whether an array has the form of what pack_winograd_q8 returns, and does no harm whatever it holds."""
     cdef const uint8_t[::1] codes = packed
-    cdef size_t n = pick("conv2d_winograd_s16_qu8_tile").n, depth = nnf_winograd_q8_depth(channels)
-    cdef bint fits = <size_t>codes.shape[0] == packed_size_q8(units, channels, n)
+    cdef size_t n = tile_kernel(out).n, depth = nnf_winograd_q8_depth(out, channels)
+    cdef bint fits = <size_t>codes.shape[0] == packed_size_q8(out, units, channels, n)
     return fits and nnf_fits_conv2d_q8(units, depth, n, NNF_CONV2D_Q8_GROUP, &codes[0])
 
 
@@ -202,38 +260,42 @@ cdef class Conv2dWinogradQ8(Step):
     """y = requantize(conv(x, filter) + bias), 8-bit codes, NHWC, of a 3x3 filter with stride and dilation 1; slots x,
     packed weights, y.
 
-    window, batch, channels, units, input_zero_point, output, signed: as Conv2dQ8; at most 917 channels.
+    window, batch, channels, units, input_zero_point, output, signed: as Conv2dQ8. patch: outputs of a patch on a side:
+    2, for at most 917 channels, or 4, for weights that pass fits_large_patches.
     """
 
     cdef winograd_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, int input_zero_point, output,
-                 bint signed):
-        cdef const nnf_kernel *row = pick("conv2d_winograd_s16_qu8_tile")
-        cdef const nnf_kernel *transform = pick("conv2d_winograd_input_qu8_s16_nhwc")
+                 bint signed, size_t patch):
+        cdef const nnf_kernel *row = tile_kernel(patch)
+        cdef const nnf_kernel *transform = pick("conv2d_winograd4_input_qu8_s16_nhwc" if patch == NNF_WINOGRAD_Q8_LARGE
+                                                else "conv2d_winograd_input_qu8_s16_nhwc")
         cdef winograd_q8 *p = &self.p
         cdef int shift = 128 if signed else 0
-        cdef size_t block, most, patch
+        cdef size_t block, most, bytes_, products = nnf_winograd_q8_products(patch)
         if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
             raise ValueError(f"the window is {window}, must be 3x3 with stride and dilation 1")
-        if channels > NNF_WINOGRAD_Q8_CHANNELS:
+        if patch not in (NNF_WINOGRAD_Q8_SMALL, NNF_WINOGRAD_Q8_LARGE):
+            raise ValueError(f"the patch is {patch}, must be {NNF_WINOGRAD_Q8_SMALL} or {NNF_WINOGRAD_Q8_LARGE}")
+        if patch == NNF_WINOGRAD_Q8_SMALL and channels > NNF_WINOGRAD_Q8_CHANNELS:
             raise ValueError(f"{channels} channels, must be at most {NNF_WINOGRAD_Q8_CHANNELS}")
         p.multiply = <nnf_conv2d_winograd_s16_qu8_tile_fn>row.fn
         p.transform = <nnf_conv2d_winograd_input_qu8_s16_nhwc_fn>transform.fn
-        p.batch, p.units = batch, units
+        p.out, p.batch, p.units = patch, batch, units
         p.height, p.width = window.input
         p.out_height, p.out_width = window.output
         p.top, p.left = window.head
         p.m, p.n = row.m, row.n
         p.panels = (units + p.n - 1) // p.n
-        p.across = (p.out_width + NNF_WINOGRAD_Q8_OUT - 1) // NNF_WINOGRAD_Q8_OUT
-        p.down = (p.out_height + NNF_WINOGRAD_Q8_OUT - 1) // NNF_WINOGRAD_Q8_OUT
+        p.across = (p.out_width + patch - 1) // patch
+        p.down = (p.out_height + patch - 1) // patch
         p.patches = batch * p.down * p.across
-        p.panel = nnf_conv2d_q8_panel(p.n, nnf_winograd_q8_depth(channels) // NNF_CONV2D_Q8_GROUP)
-        self.packed = packed_size_q8(units, channels, p.n)
+        p.panel = nnf_conv2d_q8_panel(p.n, nnf_winograd_q8_depth(patch, channels) // NNF_CONV2D_Q8_GROUP)
+        self.packed = packed_size_q8(patch, units, channels, p.n)
         p.tile.pitch, p.tile.groups = nnf_winograd_q8_pitch(channels), nnf_winograd_q8_groups(channels)
-        patch = NNF_WINOGRAD_Q8_PRODUCTS * p.tile.pitch * sizeof(int16_t)
-        block = max(<size_t>1, tuning().winograd_near // patch // p.m) * p.m
+        bytes_ = products * p.tile.pitch * sizeof(int16_t)
+        block = max(<size_t>1, tuning().winograd_near // bytes_ // p.m) * p.m
         p.blocks = max(<size_t>1, (p.patches + block - 1) // block)
         most = (p.patches + p.blocks - 1) // p.blocks
         p.run.channels, p.run.row = channels, p.width * channels
@@ -243,7 +305,7 @@ cdef class Conv2dWinogradQ8(Step):
         p.tile.zero_point, p.tile.lo, p.tile.hi = (value + shift for value in output)
         p.tile.flip = 0x80 if signed else 0
         p.inputs = lines(most * sizeof(nnf_winograd_q8_place))
-        self.scratch = p.inputs + NNF_WINOGRAD_Q8_PRODUCTS * p.tile.stride * sizeof(int16_t)
+        self.scratch = p.inputs + products * p.tile.stride * sizeof(int16_t)
         self.work = <double>batch * p.out_height * p.out_width * units * channels * 9
         self.tiles = <int>min(<double>(p.blocks * p.panels), self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS

@@ -133,16 +133,17 @@ class Conv2dWinogradQ8(ConvolutionQ8):
     input_zero_point: Byte
     output: tuple[Byte, Byte, Byte]
     signed: bool
+    patch: Literal[2, 4]
 
     def reach(self, plan):
         accesses = super().reach(plan)
-        require(conv.winograd_q8_suits(self.window, self.batch, self.units, self.channels),
+        require(self.patch in conv.winograd_q8_patches(self.window, self.batch, self.units, self.channels),
                 "a window for another kernel")
         return accesses
 
     def make(self, plan):
         step = super().make(plan)
-        _check_packed(plan, step, lambda array: conv.fits_winograd_q8(array, self.units, self.channels))
+        _check_packed(plan, step, lambda array: conv.fits_winograd_q8(self.patch, array, self.units, self.channels))
         return step
 
 
