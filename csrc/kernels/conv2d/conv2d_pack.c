@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conv2d_bf16.h"
+#include "conv2d_turn.h"
 
 /* Columns of all panels. */
 static size_t packed_columns(size_t columns, size_t n)
@@ -15,51 +16,8 @@ static size_t packed_columns(size_t columns, size_t n)
 /* The depth goes in blocks, so that the lines written stay in the cache while all columns add to them. */
 enum { BLOCK = 16 };
 
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef int16_t i16x8 __attribute__((vector_size(16)));
-
-#if defined(__clang__)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (u32x4){__VA_ARGS__})
-#endif
-
-static inline u32x4 load(const unsigned char *from)
-{
-    u32x4 v;
-    memcpy(&v, from, sizeof v);
-    return v;
-}
-
-static inline void store(unsigned char *to, u32x4 v)
-{
-    memcpy(to, &v, sizeof v);
-}
-
-/* Four rows of `count` words, `ld` bytes apart, become `count` rows of four, `width` bytes apart, each word ^ flip. */
-static void turn(size_t count, const unsigned char *from, size_t ld, unsigned char *to, size_t width, uint32_t flip)
-{
-    const u32x4 f = {flip, flip, flip, flip};
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4, from += 16, to += 4 * width) {
-        const u32x4 a = load(from) ^ f, b = load(from + ld) ^ f;
-        const u32x4 c = load(from + 2 * ld) ^ f, d = load(from + 3 * ld) ^ f;
-        const u32x4 ab = SHUFFLE(a, b, 0, 4, 1, 5), cd = SHUFFLE(c, d, 0, 4, 1, 5);
-        const u32x4 ab_high = SHUFFLE(a, b, 2, 6, 3, 7), cd_high = SHUFFLE(c, d, 2, 6, 3, 7);
-        store(to, SHUFFLE(ab, cd, 0, 1, 4, 5));
-        store(to + width, SHUFFLE(ab, cd, 2, 3, 6, 7));
-        store(to + 2 * width, SHUFFLE(ab_high, cd_high, 0, 1, 4, 5));
-        store(to + 3 * width, SHUFFLE(ab_high, cd_high, 2, 3, 6, 7));
-    }
-    for (; i < count; i++, from += 4, to += width)
-        for (size_t j = 0; j < 4; j++) {
-            uint32_t word;
-            memcpy(&word, from + j * ld, 4);
-            word ^= flip;
-            memcpy(to + 4 * j, &word, 4);
-        }
-}
 
 /* The words of a panel, [count][width]: of `here` columns at `from`, `ld` bytes apart, each word ^ flip, then zeros. */
 static void pack_words(size_t here, size_t width, size_t count, const unsigned char *from, size_t ld, unsigned char *to,
@@ -69,7 +27,7 @@ static void pack_words(size_t here, size_t width, size_t count, const unsigned c
         const size_t block = count - k < BLOCK ? count - k : BLOCK;
         size_t j = 0;
         for (; j + 4 <= here; j += 4)
-            turn(block, from + j * ld, ld, to + 4 * j, 4 * width, flip);
+            nnf_conv2d_turn(block, from + j * ld, ld, to + 4 * j, 4 * width, flip);
         for (; j < here; j++) {
             for (size_t i = 0; i < block; i++) {
                 uint32_t word;
@@ -113,7 +71,7 @@ void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const floa
             const float *row = k ? weights + (k - 1) * ld + first : bias + first;
             size_t j = 0;
             for (; j + 4 <= here; j += 4)
-                store((unsigned char *)(packed + j), load((const unsigned char *)(row + j)));
+                memcpy(packed + j, row + j, 4 * sizeof *row);
             for (; j < width; j++)
                 packed[j] = j < here ? row[j] : 0;
         }
@@ -334,7 +292,7 @@ void nnf_pack_conv2d_bf16(size_t columns, size_t depth, size_t n, size_t k, cons
                 uint32_t rows[4][BLOCK] = {{0}};
                 for (size_t r = 0; r < 4 && j + r < here; r++)
                     round_pairs(count, live, weights + (first + j + r) * depth + 2 * p, rows[r]);
-                turn(count, (const unsigned char *)rows, sizeof rows[0], body + 4 * (p * width + j), 4 * width, 0);
+                nnf_conv2d_turn(count, (const unsigned char *)rows, sizeof rows[0], body + 4 * (p * width + j), 4 * width, 0);
             }
         }
         if (k == NNF_CONV2D_BF16_FOUR)

@@ -3,59 +3,111 @@
 
 #include <string.h>
 
-enum { MOST = NNF_WINOGRAD_Q8_LARGE + 2 };
+#include "conv2d_turn.h"
+#include "nnf/unroll.h"
+
+enum { MOST = NNF_WINOGRAD_Q8_LARGE + 2, TAPS = 3, CHANNELS = 8, WIDEST = 32 };
+
+/* Channels of a unit. */
+typedef int16_t i16x8 __attribute__((vector_size(2 * CHANNELS)));
+typedef int8_t i8x8 __attribute__((vector_size(CHANNELS)));
 
 /* Three values `step` apart, transformed by the rows of G. */
-static void line(size_t out, const int32_t *g, size_t step, int32_t *u)
+INLINE void line(const size_t out, const i16x8 *g, const size_t step, i16x8 *u)
 {
-    const int32_t g0 = g[0], g1 = g[step], g2 = g[2 * step];
-    const int32_t end = out == NNF_WINOGRAD_Q8_LARGE ? 3 : 2;
-    u[0] = end * g0;
-    u[1] = g0 + g1 + g2;
-    u[2] = g0 - g1 + g2;
+    const i16x8 g0 = g[0], g1 = g[step], g2 = g[2 * step], ends = g0 + g2;
+    u[1] = ends + g1;
+    u[2] = ends - g1;
     if (out == NNF_WINOGRAD_Q8_LARGE) {
-        u[3] = g0 + 2 * g1 + 4 * g2;
-        u[4] = g0 - 2 * g1 + 4 * g2;
+        const i16x8 far = g0 + 4 * g2;
+        u[0] = 3 * g0;
+        u[3] = far + 2 * g1;
+        u[4] = far - 2 * g1;
+        u[5] = 3 * g2;
+    } else {
+        u[0] = 2 * g0;
+        u[3] = 2 * g2;
     }
-    u[out + 1] = end * g2;
 }
 
-/* The matrices of one channel of a panel: `to` is its first pair, `matrix` elements before that of the next one. */
-static void pack_unit(size_t out, size_t channels, size_t width, size_t matrix, const uint8_t *filter,
-                      const nnf_conv2d_q8_scheme *s, int16_t *to)
+/* The weights of a tap less their zero point; 0 for channels that are not there. */
+INLINE i16x8 load_weights(const uint8_t *from, size_t count, const nnf_conv2d_q8_scheme *s)
 {
-    const size_t in = nnf_winograd_q8_in(out);
-    for (size_t c = 0; c < channels; c++) {
-        int32_t g[9], down[3][MOST], u[MOST];
-        for (size_t t = 0; t < 9; t++)
-            g[t] = (int8_t)(filter[t * channels + c] ^ s->flip) - s->weight_zero_point;
-        for (size_t j = 0; j < 3; j++)
-            line(out, g + j, 3, down[j]);
-        for (size_t i = 0; i < in; i++) {
-            line(out, &down[0][i], MOST, u);
-            for (size_t j = 0; j < in; j++)
-                to[(j * in + i) * matrix + (c / 2 * width) * 2 + c % 2] = (int16_t)u[j];
+    const uint8_t zero = (uint8_t)s->weight_zero_point ^ s->flip;
+    uint8_t codes[CHANNELS] = {zero, zero, zero, zero, zero, zero, zero, zero};
+    i8x8 weights;
+    if (count < CHANNELS)
+        memcpy(codes, from, count);
+    memcpy(&weights, count < CHANNELS ? codes : from, sizeof weights);
+    return __builtin_convertvector(weights ^ (int8_t)s->flip, i16x8) - (int16_t)s->weight_zero_point;
+}
+
+/* The matrices of `count` channels of a unit, of whose filter the first tap is at `filter`, each `channels` further. */
+INLINE void transform(const size_t out, size_t channels, size_t count, const uint8_t *filter,
+                      const nnf_conv2d_q8_scheme *s, i16x8 *made)
+{
+    const size_t in = out + 2;
+    i16x8 g[TAPS * TAPS], down[TAPS][MOST];
+    NNF_UNROLL
+    for (size_t t = 0; t < TAPS * TAPS; t++)
+        g[t] = load_weights(filter + t * channels, count, s);
+    NNF_UNROLL
+    for (size_t j = 0; j < TAPS; j++)
+        line(out, g + j, TAPS, down[j]);
+    NNF_UNROLL
+    for (size_t i = 0; i < in; i++) {
+        i16x8 u[MOST];
+        line(out, &down[0][i], MOST, u);
+        NNF_UNROLL
+        for (size_t j = 0; j < in; j++)
+            made[j * in + i] = u[j];
+    }
+}
+
+/* The weights of a panel, of whose units `here` are there. */
+INLINE void pack_panel(const size_t out, size_t here, size_t width, size_t channels, const uint8_t *filter,
+                       const nnf_conv2d_q8_scheme *s, unsigned char *to)
+{
+    const size_t pairs = 2 * nnf_winograd_q8_groups(channels);
+    i16x8 made[WIDEST][MOST * MOST];
+    memset(made + here, 0, (width - here) * sizeof made[0]);
+    for (size_t c = 0; c < channels; c += CHANNELS) {
+        const size_t left = channels - c, first = c / 2, count = pairs - first < 4 ? pairs - first : 4;
+        for (size_t j = 0; j < here; j++) {
+            const uint8_t *unit = filter + j * TAPS * TAPS * channels + c;
+            if (left < CHANNELS)
+                transform(out, channels, left, unit, s, made[j]);
+            else
+                transform(out, channels, CHANNELS, unit, s, made[j]);
         }
+        for (size_t k = 0; k < nnf_winograd_q8_products(out); k++)
+            for (size_t j = 0; j < width; j += 4)
+                nnf_conv2d_turn(count, (const unsigned char *)&made[j][k], sizeof made[j],
+                                to + 4 * ((k * pairs + first) * width + j), 4 * width, 0);
     }
 }
 
 void nnf_pack_conv2d_winograd_q8(size_t out, size_t units, size_t channels, size_t n, const uint8_t *filter,
                                  const nnf_conv2d_q8_scheme *scheme, unsigned char *packed)
 {
-    const size_t depth = nnf_winograd_q8_depth(out, channels), pairs = 2 * nnf_winograd_q8_groups(channels);
+    const size_t groups = nnf_conv2d_q8_groups(nnf_winograd_q8_depth(out, channels), NNF_CONV2D_Q8_GROUP);
     for (size_t first = 0; first < units; first += n) {
         const size_t here = units - first < n ? units - first : n, width = nnf_conv2d_width(here, n);
-        const size_t bytes = nnf_conv2d_q8_panel(width, nnf_conv2d_q8_groups(depth, NNF_CONV2D_Q8_GROUP));
+        const size_t bytes = nnf_conv2d_q8_panel(width, groups), body = 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16);
+        const size_t weights = NNF_CONV2D_Q8_GROUP * width * groups;
+        const uint8_t *from = filter + first * TAPS * TAPS * channels;
         int32_t *header = (int32_t *)packed;
-        int16_t *body = (int16_t *)(packed + 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16));
         int simple = 1;
-        memset(packed, 0, bytes);
-        for (size_t j = 0; j < here; j++) {
-            const uint8_t *unit = filter + (first + j) * 9 * channels;
-            simple &= nnf_pack_conv2d_q8_channel(9 * channels, unit, scheme, first + j, header + j, width);
-            pack_unit(out, channels, width, pairs * width * 2, unit, scheme, body + 2 * j);
-        }
+        memset(packed, 0, body);
+        memset(packed + body + weights, 0, bytes - body - weights);
+        for (size_t j = 0; j < here; j++)
+            simple &= nnf_pack_conv2d_q8_channel(TAPS * TAPS * channels, from + j * TAPS * TAPS * channels, scheme,
+                                                 first + j, header + j, width);
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
+        if (out == NNF_WINOGRAD_Q8_LARGE)
+            pack_panel(NNF_WINOGRAD_Q8_LARGE, here, width, channels, from, scheme, packed + body);
+        else
+            pack_panel(NNF_WINOGRAD_Q8_SMALL, here, width, channels, from, scheme, packed + body);
         packed += bytes;
     }
 }
