@@ -6,7 +6,11 @@
 
 #include "conv2d/conv2d_q8_winograd.h"
 
-enum { SMALL = NNF_WINOGRAD_Q8_SMALL, LARGE = NNF_WINOGRAD_Q8_LARGE };
+/* Columns of the inputs of patches side by side. */
+static size_t columns_of(size_t out, size_t patches)
+{
+    return out * (patches - 1) + nnf_winograd_q8_in(out);
+}
 
 static size_t elements(size_t out, const nnf_winograd_q8_run *r)
 {
@@ -22,7 +26,7 @@ static void check_input(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     nnf_check_sizes(16, sizes);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t n = 0; n < 60; n++) {
-            const size_t channels = sizes[s], patches = 1 + nnf_check_below(c, 5), columns = out * patches + 2;
+            const size_t channels = sizes[s], patches = 1 + nnf_check_below(c, 5), columns = columns_of(out, patches);
             const size_t pitch = nnf_winograd_q8_pitch(channels);
             nnf_winograd_q8_run r = {
                 .patches = patches, .channels = channels, .row = (columns + nnf_check_below(c, 3)) * channels,
@@ -51,7 +55,8 @@ static void check_input(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
                            r.top, r.bottom, r.left, r.right, r.is_signed);
         }
     }
-    const nnf_winograd_q8_run r = {.patches = 14, .channels = 64, .row = 64 * (14 * out + 2), .bottom = in, .right = 14 * out + 2,
+    const size_t right = columns_of(out, 14);
+    const nnf_winograd_q8_run r = {.patches = 14, .channels = 64, .row = 64 * right, .bottom = in, .right = right,
                                    .stride = 64 * 14 + 16, .is_signed = 1};
     uint8_t *x = nnf_check_alloc(c, in * r.row);
     int16_t *v = nnf_check_alloc(c, 2 * elements(out, &r));
@@ -60,14 +65,19 @@ static void check_input(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_conv2d_winograd_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+void nnf_check_conv2d_winograd2_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    check_input(c, twin, kernel, SMALL);
+    check_input(c, twin, kernel, 2);
+}
+
+void nnf_check_conv2d_winograd3_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_input(c, twin, kernel, 3);
 }
 
 void nnf_check_conv2d_winograd4_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    check_input(c, twin, kernel, LARGE);
+    check_input(c, twin, kernel, 4);
 }
 
 typedef struct problem {
@@ -113,21 +123,23 @@ static unsigned char *pack(nnf_check *c, const nnf_kernel *kernel, const problem
  * multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
 static void fill(nnf_check *c, problem *p, int kind)
 {
+    char op[64];
+    snprintf(op, sizeof op, "conv2d_winograd%zu_input_qu8_s16_nhwc", p->out);
     const nnf_conv2d_winograd_input_qu8_s16_nhwc_fn transform =
-        (nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)nnf_kernel_pick(p->out == SMALL ? "conv2d_winograd_input_qu8_s16_nhwc"
-                                                       : "conv2d_winograd4_input_qu8_s16_nhwc", 0)->fn;
-    const size_t out = p->out, in = nnf_winograd_q8_in(out), columns = out * p->patches + 2;
+        (nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)nnf_kernel_pick(op, 0)->fn;
+    const size_t out = p->out, in = nnf_winograd_q8_in(out), columns = columns_of(out, p->patches);
+    const size_t filter_bytes = p->units * nnf_winograd_q8_taps(out) * nnf_winograd_q8_taps(out) * p->channels;
     p->pitch = nnf_winograd_q8_pitch(p->channels);
     p->stride = p->patches * p->pitch + 2 * nnf_check_below(c, 8);
     const nnf_winograd_q8_run r = {.patches = p->patches, .channels = p->channels, .row = columns * p->channels,
                                    .stride = p->stride, .bottom = in, .right = columns,
                                    .is_signed = (int)nnf_check_below(c, 2)};
-    uint8_t *x = nnf_check_alloc(c, in * r.row), *filter = nnf_check_alloc(c, p->units * 9 * p->channels);
+    uint8_t *x = nnf_check_alloc(c, in * r.row), *filter = nnf_check_alloc(c, filter_bytes);
     int32_t *bias = nnf_check_alloc(c, 4 * p->units), *multiplier = nnf_check_alloc(c, 4 * p->units);
     int32_t *exponent = nnf_check_alloc(c, 4 * p->units);
     int16_t *v = nnf_check_alloc(c, 2 * elements(out, &r));
     nnf_check_fill_bytes(c, x, in * r.row);
-    nnf_check_fill_bytes(c, filter, p->units * 9 * p->channels);
+    nnf_check_fill_bytes(c, filter, filter_bytes);
     transform(&r, x, v);
     for (size_t j = 0; j < p->units; j++) {
         bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
@@ -184,7 +196,8 @@ static void bench_tile(nnf_check *c, const nnf_kernel *kernel, size_t out, size_
     uint8_t *y = nnf_check_alloc(c, out * p.row);
     char label[64];
     snprintf(label, sizeof label, "%zux%zux%zu", size, size, channels);
-    NNF_BENCH(c, label, 9 * size * size * channels * channels, multiply(kernel, &p, packed, y));
+    const size_t taps = nnf_winograd_q8_taps(out);
+    NNF_BENCH(c, label, taps * taps * size * size * channels * channels, multiply(kernel, &p, packed, y));
     nnf_check_done(c, "bench %s", label);
 }
 
@@ -201,19 +214,25 @@ static void check_tiles(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
                                      .channels = depths[nnf_check_below(c, sizeof depths / sizeof depths[0])]}, kind);
         }
     }
-    check_tile(c, twin, kernel, (problem){.out = out, .patches = 3, .units = n, .channels = NNF_WINOGRAD_Q8_CHANNELS}, 0);
+    const problem deep = {.out = out, .patches = 3, .units = n, .channels = NNF_WINOGRAD_Q8_CHANNELS};
+    check_tile(c, twin, kernel, deep, 0);
     if (c->bench) {
         for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
             bench_tile(c, kernel, out, layers[i][0], layers[i][1]);
     }
 }
 
-void nnf_check_conv2d_winograd_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+void nnf_check_conv2d_winograd2_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    check_tiles(c, twin, kernel, SMALL);
+    check_tiles(c, twin, kernel, 2);
+}
+
+void nnf_check_conv2d_winograd3_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_tiles(c, twin, kernel, 3);
 }
 
 void nnf_check_conv2d_winograd4_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    check_tiles(c, twin, kernel, LARGE);
+    check_tiles(c, twin, kernel, 4);
 }

@@ -1,5 +1,6 @@
 """CONV_2D [NN 14.3]."""
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -243,35 +244,53 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
+def _scales(node, count, once):
+    """int32 multipliers and exponents of so many units."""
+    finish = requantize.requantizer(node)
+    scale = (0, 0) if once else (finish.multiplier, finish.exponent)
+    return [np.ascontiguousarray(np.broadcast_to(np.int32(v), count)) for v in scale]
+
+
 def _patch(b, weights, zero_point, signed, patches):
     """Which of the patches of Winograd's method the weights allow: the first such one, or None."""
-    return next((patch for patch in patches if patch == 2 or b.packed_fact(
-        [weights], lambda: conv.fits_large_patches(np.ascontiguousarray(weights.value), zero_point, signed))), None)
+    def is_exact(patch):
+        return conv.patches_are_exact(patch, np.ascontiguousarray(weights.value), zero_point, signed)
+
+    return next((patch for patch in patches if patch == 2 or b.packed_fact([weights], partial(is_exact, patch))), None)
+
+
+def _emit_by_patches(node, b, weights, shape, patch, zero_point, target):
+    """A layer of 8-bit codes by Winograd's method."""
+    source, (win, _, channels, units) = node["input"], shape
+
+    def pack():
+        filter_ = conv.dense_filter(np.ascontiguousarray(weights.value), win, conv.winograd_q8_taps(patch), zero_point)
+        return conv.pack_winograd_q8(patch, filter_, node["bias"].value, zero_point, source.zero_point,
+                                     *_scales(node, units, False))
+
+    packed = b.packed([weights], np.uint8, pack,
+                      lambda found: conv.fits_winograd_q8(patch, found, units, channels * prod(win.stride)))
+    b.emit(conv.Conv2dWinogradQ8((b.slot(source), b.const(packed), target), *shape, source.zero_point,
+                                 requantize.codes(node), source.dtype == np.int8, patch))
 
 
 def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     """As emit, for 8-bit codes."""
-    source, weights, (win, _, channels, units) = node["input"], matrix.weights, shape
+    source, weights, (win, batch, channels, units) = node["input"], matrix.weights, shape
     zero_point = weights.zero_point if weights.channel_quant is None else 0
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
     in_place = place is None and not once and not is_computed \
         and zero_point == (0 if weights.dtype == np.int8 else 128) and conv.lines_q8_suits(win, channels, signed)
-    blocks = conv.LinesBlocks(win, channels) if in_place else None
-    patch = None
     if not in_place and place is None and matrix.taps is None and not once and not is_computed and not matrix.is_turned:
-        patch = _patch(b, weights, zero_point, signed, conv.winograd_q8_patches(win, shape[1], units, channels))
-
-    def scales():
-        """int32 multipliers and exponents of the units of all groups."""
-        finish = requantize.requantizer(node)
-        scale = (0, 0) if once else (finish.multiplier, finish.exponent)
-        return [np.ascontiguousarray(np.broadcast_to(np.int32(v), units * groups)) for v in scale]
+        patch = _patch(b, weights, zero_point, signed, conv.winograd_q8_patches(win, batch, units, channels))
+        if patch:
+            _emit_by_patches(node, b, weights, shape, patch, zero_point, target)
+            return
+    blocks = conv.LinesBlocks(win, channels) if in_place else None
+    scales = partial(_scales, node, units * groups, once)
 
     def pack():
-        if patch:
-            return conv.pack_winograd_q8(patch, np.ascontiguousarray(weights.value), node["bias"].value, zero_point,
-                                         source.zero_point, *scales())
         codes = matrix.value()
         if in_place:
             codes = blocks.spread(codes, zero_point)
@@ -284,18 +303,11 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
         b.emit(conv.PackQ8((matrix.slot(b), b.slot(node["bias"]), packed), units, depth, groups,
                            (weights.dtype, zero_point), source.zero_point, signed, *scales(), once))
     else:
-        def fits(found):
-            if patch:
-                return conv.fits_winograd_q8(patch, found, units, channels)
-            return conv.fits_conv2d_q8(found, units, depth, groups, once)
-
-        packed = b.const(b.packed([weights], np.uint8, pack, fits))
+        packed = b.const(b.packed([weights], np.uint8, pack,
+                                  lambda found: conv.fits_conv2d_q8(found, units, depth, groups, once)))
     slots = b.slot(source), packed, target
     if in_place:
         b.emit(conv.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
-        return
-    if patch:
-        b.emit(conv.Conv2dWinogradQ8(slots, *shape, source.zero_point, output, signed, patch))
         return
     scale = None
     if once:

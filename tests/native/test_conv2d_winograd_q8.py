@@ -22,20 +22,28 @@ from nnfast.ops.window import Window
 WINOGRAD = [level for level in kernels.levels() if level in ("scalar", "avx2")]
 """Levels with kernels of their own; the others run those of one of them."""
 
+SHAPES = {"scalar": [(18, 17, 33, 20)],
+          "avx2": [(30, 28, 33, 20), (57, 61, 16, 33), (7, 7, 200, 70), (12, 12, 300, 16)]}
+"""Height, width, channels and units of layers of more than one block; the twin cuts them alike, and is slow."""
+
 needs_avx2 = pytest.mark.skipif("avx2" not in kernels.levels(), reason="the processor has no AVX2")
 
 
-def geometry(height, width, heads=(1, 1), tails=(1, 1)):
-    output = tuple(axis(n, 3, 1, 1, head, tail) for n, head, tail in zip((height, width), heads, tails))
-    return Window((height, width), (3, 3), (1, 1), (1, 1), tuple(heads), output)
+def geometry(height, width, heads=(1, 1), tails=(1, 1), filter_=(3, 3), stride=1):
+    output = tuple(axis(*sizes[:2], stride, 1, *sizes[2:]) for sizes in zip((height, width), filter_, heads, tails))
+    return Window((height, width), tuple(filter_), (stride,) * 2, (1, 1), tuple(heads), output)
 
 
 @st.composite
-def windows(draw):
-    """With padding from none to more than the filter, so that some windows meet no input."""
+def windows(draw, patch):
+    """Of stride 1 or 2, with padding from none to more than the filter, so that some windows meet no input."""
+    taps, stride = 4 if patch == 3 else 3, draw(st.integers(1, 2))
     heads, tails = (draw(st.tuples(*[st.integers(0, 4)] * 2)) for _ in range(2))
-    height, width = (draw(st.integers(max(1, 3 - head - tail), 9)) for head, tail in zip(heads, tails))
-    return geometry(height, width, heads, tails)
+    sizes = draw(st.sampled_from(((taps, taps), (taps, taps), (taps - 1, taps), (taps, taps - 1))))
+    filter_ = [size * stride - head % stride - draw(st.integers(0, stride - 1)) for size, head in zip(sizes, heads)]
+    height, width = (draw(st.integers(max(1, size - head - tail), 12))
+                     for size, head, tail in zip(filter_, heads, tails))
+    return geometry(height, width, heads, tails, filter_, stride)
 
 
 def codes(rng, dtype, kind, shape):
@@ -52,13 +60,11 @@ KINDS = st.sampled_from(("any", "any", "extremes", "lowest", "highest"))
 TYPES = st.sampled_from(((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8), (np.int8, np.uint8)))
 
 
-def check(level, data, win, batch, channels, units):
-    """Of either patch: sums of so few channels are exact by large ones, too."""
-    patch = data.draw(st.sampled_from((2, 4)))
+def check(level, patch, data, win, batch, channels, units):
     dtype, weight_dtype = data.draw(TYPES)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     x = codes(rng, dtype, data.draw(KINDS), (batch, *win.input, channels))
-    filter_ = codes(rng, weight_dtype, data.draw(KINDS), (units, 3, 3, channels))
+    filter_ = codes(rng, weight_dtype, data.draw(KINDS), (units, *win.filter, channels))
     zero_point, weight_zero_point, middle, *ends = (
         data.draw(st.integers(np.iinfo(t).min, np.iinfo(t).max)) for t in (dtype, weight_dtype, *[dtype] * 3))
     is_layer = data.draw(st.booleans())
@@ -68,9 +74,10 @@ def check(level, data, win, batch, channels, units):
     exponent = rng.integers(*((-14, -5) if is_layer else (-31, 32)), units, np.int32)
     output, signed = (middle, *sorted(ends)), dtype == np.int8
     with at_level(level):
-        assume(patch == 2 or conv.fits_large_patches(filter_, weight_zero_point, dtype == np.int8))
-        packed = conv.pack_winograd_q8(patch, filter_, bias, weight_zero_point, zero_point, multiplier, exponent)
-        assert conv.fits_winograd_q8(patch, packed, units, channels)
+        assume(conv.patches_are_exact(patch, filter_, weight_zero_point, dtype == np.int8))
+        dense = conv.dense_filter(filter_, win, conv.winograd_q8_taps(patch), weight_zero_point)
+        packed = conv.pack_winograd_q8(patch, dense, bias, weight_zero_point, zero_point, multiplier, exponent)
+        assert conv.fits_winograd_q8(patch, packed, units, dense.shape[3])
 
     def steps():
         step = conv.Conv2dWinogradQ8((0, 1, 2), win, batch, channels, units, zero_point, output, signed, patch)
@@ -84,26 +91,29 @@ def check(level, data, win, batch, channels, units):
     assert np.array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("patch", [2, 3, 4])
 @pytest.mark.parametrize("level", WINOGRAD)
-def test_bytes_of_plain_sums(level):
-    @settings(max_examples=300)
-    @given(st.data(), windows(), st.integers(1, 2), st.sampled_from((1, 2, 3, 4, 5, 15, 16, 17, 32, 33, 50)),
+def test_bytes_of_plain_sums(level, patch):
+    @settings(max_examples=150)
+    @given(st.data(), windows(patch), st.integers(1, 2), st.sampled_from((1, 2, 3, 4, 5, 9, 15, 16, 17, 33)),
            st.sampled_from((1, 7, 8, 9, 15, 16, 17, 24, 33, 40)))
     def example(data, win, batch, channels, units):
-        check(level, data, win, batch, channels, units)
+        check(level, patch, data, win, batch, channels, units)
 
     example()
 
 
-@pytest.mark.parametrize("level", WINOGRAD)
-@pytest.mark.parametrize("shape", [(30, 28, 33, 20), (57, 61, 16, 33), (7, 7, 200, 70), (12, 12, 300, 16)], ids=str)
-def test_several_blocks_and_tiles(level, shape):
+@pytest.mark.parametrize("patch", [2, 3, 4])
+@pytest.mark.parametrize(("level", "shape"), [(level, shape) for level in WINOGRAD for shape in SHAPES[level]], ids=str)
+def test_several_blocks_and_tiles(level, shape, patch):
     height, width, channels, units = shape
+    taps = conv.winograd_q8_taps(patch)
 
-    @settings(max_examples=6)
-    @given(st.data())
-    def example(data):
-        check(level, data, geometry(height, width), 2, channels, units)
+    @settings(max_examples=3)
+    @given(st.data(), st.integers(1, 2))
+    def example(data, stride):
+        win = geometry(height, width, filter_=(taps * stride - (stride - 1),) * 2, stride=stride)
+        check(level, patch, data, win, 2, channels // stride**2, units)
 
     example()
 
@@ -145,37 +155,44 @@ def test_the_largest_sums_of_large_patches(level, zero_points):
     weights[:, :whole] = far
     weights[:, whole] = 131586 % 255 if far else 255 - 131586 % 255
     x = np.full((1, 6, 6, 58), 255 - zero_point, np.uint8)
-    assert conv.fits_large_patches(filter_, weight_zero_point, False)
+    assert conv.patches_are_exact(4, filter_, weight_zero_point, False)
     actual, total, expected = sums_of_one_code(level, 4, x, filter_, zero_point, weight_zero_point, -18)
     assert abs(total) * 64 < 2**31 < (abs(total) + 255) * 64
     assert (actual == expected).all() and 60 < abs(int(expected) - 128) < 127
     weights[:, whole] += 1 if far else 255
-    assert not conv.fits_large_patches(filter_, weight_zero_point, False)
+    assert not conv.patches_are_exact(4, filter_, weight_zero_point, False)
 
 
+@pytest.mark.parametrize("patch", [3, 4])
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_which_weights_fit_large_patches(signed, dtype):
-    """Those of each unit that, without signs, add up to at most 2^25 over the farthest code."""
-    @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(np.iinfo(dtype).min, np.iinfo(dtype).max))
-    def example(seed, channels, zero_point):
-        filter_ = codes(np.random.default_rng(seed), dtype, "any", (3, 3, 3, channels))
-        filter_[:2] //= 2
-        most = np.abs(filter_.astype(int) - zero_point).sum(axis=(1, 2, 3)).max()
-        assert conv.fits_large_patches(filter_, zero_point, signed) == (most * (128 if signed else 255) < 2**25)
+def test_which_weights_are_exact(patch, signed, dtype):
+    """Those that, without signs, add up in each unit to at most 2^25 over the farthest code; and for F(3x3, 4x4), whose
+    transform adds 225 of them, fit 16 bits then."""
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(np.iinfo(dtype).min, np.iinfo(dtype).max),
+           st.sampled_from((1, 2, 3)))
+    def example(seed, channels, zero_point, smaller):
+        filter_ = codes(np.random.default_rng(seed), dtype, "any", (3, 3, 3, channels)) // smaller
+        far = np.abs(filter_.astype(int) - zero_point)
+        expected = (far.sum(axis=(1, 2, 3)).max() * (128 if signed else 255) < 2**25
+                    and far.max() * (49 if patch == 4 else 225) < 2**15)
+        assert conv.patches_are_exact(patch, filter_, zero_point, signed) == expected
+        assert conv.patches_are_exact(2, filter_, zero_point, signed)
 
     example()
 
 
 def test_refuses_other_windows_patches_and_more_channels():
     win = geometry(8, 8)
-    with pytest.raises(ValueError, match="must be 3x3 with stride and dilation 1"):
+    with pytest.raises(ValueError, match="must be of the taps of patches of 2"):
         conv.Conv2dWinogradQ8((0, 1, 2), replace(win, stride=(2, 2), output=(4, 4)), 1, 16, 16, 0, (0, 0, 255), False,
                               2)
     with pytest.raises(ValueError, match="918 channels, must be at most 917"):
         conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 918, 16, 0, (0, 0, 255), False, 2)
-    with pytest.raises(ValueError, match="the patch is 3, must be 2 or 4"):
+    with pytest.raises(ValueError, match="must be of the taps of patches of 3"):
         conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 16, 16, 0, (0, 0, 255), False, 3)
+    with pytest.raises(ValueError, match="the patch is 5, must be 2, 3 or 4"):
+        conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 16, 16, 0, (0, 0, 255), False, 5)
 
 
 @pytest.mark.parametrize("patch", [2, 4])
@@ -204,38 +221,45 @@ def test_where_it_pays():
         assert patches(geometry(7, 7), 256, 256)[0] == 2  # whose weights are smaller
         assert patches(image, 918, 64) == (4,)
         assert patches(geometry(3, 3), 64, 64) == patches(geometry(2, 2), 256, 256) == ()
-        assert not patches(replace(image, stride=(2, 2), output=(14, 14)), 64, 64)
         assert not patches(replace(image, filter=(1, 3), head=(0, 1)), 64, 64)
         assert not patches(replace(image, dilation=(2, 2), head=(2, 2)), 64, 64)
+        assert patches(geometry(28, 28, filter_=(4, 4)), 64, 64) == (3,)
+
+        def of_stride(size, stride):
+            return patches(geometry(112, 112, (size // 2,) * 2, (size // 2,) * 2, (size, size), stride), 3, 32)
+
+        assert of_stride(7, 2) == (3,) and of_stride(5, 2)[0] == 4
+        assert not of_stride(3, 2) and not of_stride(9, 2) and not of_stride(5, 3) and not of_stride(7, 1)
 
 
-def layer(units=24, channels=20, height=12):
+def layer(units=24, channels=20, height=12, size=3, stride=1):
     """A CONV_2D of int8 codes with a scale for each channel."""
     rng, b = np.random.default_rng(6), ModelBuilder("layer")
     x = b.input("TENSOR_QUANT8_ASYMM_SIGNED", (1, height, 12, channels), scale=0.5, zero_point=3)
-    weights = b.constant(rng.integers(-127, 128, (units, 3, 3, channels), np.int8),
+    weights = b.constant(rng.integers(-127, 128, (units, size, size, channels), np.int8),
                          "TENSOR_QUANT8_SYMM_PER_CHANNEL", channel_quant=(0, rng.uniform(1e-3, 2e-3, units)))
     bias = b.constant(rng.integers(-999, 999, units, np.int32), "TENSOR_INT32")
-    y = b.output("TENSOR_QUANT8_ASYMM_SIGNED", (1, height, 12, units), scale=2.0, zero_point=-3)
-    b.operation("CONV_2D", [x, weights, bias, *(b.scalar(v) for v in (1, 1, 1, 1))], [y])
+    y = b.output("TENSOR_QUANT8_ASYMM_SIGNED", (1, height // stride, 12 // stride, units), scale=2.0, zero_point=-3)
+    b.operation("CONV_2D", [x, weights, bias, *(b.scalar(v) for v in (1, stride, stride, 1))], [y])
     return b.build()
 
 
 @every_level
-@pytest.mark.parametrize(("channels", "height", "patch"), [(20, 12, 4), (20, 6, 2), (500, 12, 2)], ids=str)
-def test_a_layer_is_the_same_at_every_level(level, channels, height, patch):
+@pytest.mark.parametrize(("shape", "patch"), [((24, 20), 4), ((24, 20, 6), 2), ((24, 500), 2), ((24, 20, 36, 7, 2), 3),
+                                              ((24, 3, 36, 5, 2), 2), ((24, 20, 12, 4), 3)], ids=str)
+def test_a_layer_is_the_same_at_every_level(level, shape, patch):
     """And runs by this method where products of 16 bits are the fastest: by the patches that suit image and weights."""
-    x = np.random.default_rng(7).integers(-128, 128, (1, height, 12, channels), np.int8)
-    model = layer(channels=channels, height=height)
+    model = layer(*shape)
+    x = np.random.default_rng(7).integers(-128, 128, model.main.operands[model.main.inputs[0]].shape, np.int8)
     with at_level("scalar"):
         expected = nnfast.Device().prepare(model).run([x])[0]
     with at_level(level):
         prepared = nnfast.Device().prepare(model)
         assert prepared.run([x])[0].tobytes() == expected.tobytes()
         [row] = prepared.explain().rows
-    small = level == "avx512" or level == "avx2" and patch == 2
-    assert ("nnf_conv2d_winograd_s16_qu8_tile" in row["kernel"]) == small
-    assert ("nnf_conv2d_winograd4_s16_qu8_tile" in row["kernel"]) == (level == "avx2" and patch == 4)
+    for each in (2, 3, 4):  # of which AVX-512 has a kernel for the first
+        runs = level == "avx2" and each == patch or level == "avx512" and each == 2 and patch != 3
+        assert (f"nnf_conv2d_winograd{each}_s16_qu8_tile" in row["kernel"]) == runs
 
 
 @needs_avx2
@@ -260,7 +284,7 @@ def test_a_stored_plan():
             == [step.kernel for step in prepared.executor.segment.items[0].steps]
         [step] = record.steps
         assert type(step).__name__ == "Conv2dWinogradQ8"
-        for changes in ({"channels": 3}, {"units": 48}, {"batch": 2}, {"patch": 2}):
+        for changes in ({"channels": 3}, {"units": 48}, {"batch": 2}, {"patch": 2}, {"patch": 3}):
             with pytest.raises(Misfit):
                 restore(msgspec.structs.replace(record, steps=[msgspec.structs.replace(step, **changes)]))
         [(packed, fits)] = restore(record)[1]

@@ -47,8 +47,9 @@ def winograd(units, depth, groups):
 
 def winograd_q8(units, depth, groups):
     bias, multiplier, exponent = codes(units)
-    return conv.pack_winograd_q8(2 + 2 * (groups > 1), np.ones((units, 3, 3, depth), np.uint8), bias, 3, 5, multiplier,
-                                 exponent)
+    patch = groups + 1
+    filter_ = np.ones((units, *[conv.winograd_q8_taps(patch)] * 2, depth), np.uint8)
+    return conv.pack_winograd_q8(patch, filter_, bias, 3, 5, multiplier, exponent)
 
 
 def recurrent(units, depth, groups):

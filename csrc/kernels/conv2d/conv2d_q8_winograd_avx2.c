@@ -8,12 +8,9 @@
 #include "nnf/partial.h"
 #include "nnf/unroll.h"
 
-/* Sizes of large patches, which have room for small ones; patches whose products are summed before one goes on: so many
- * that weights from beyond level 1 are used often. */
-enum {
-    SMALL = NNF_WINOGRAD_Q8_SMALL, LARGE = NNF_WINOGRAD_Q8_LARGE, IN = LARGE + 2, OUT = LARGE, LANES = 16,
-    MOST = 18, N = NNF_PAIRS_N
-};
+/* Sizes at most; patches whose products are summed before one goes on: so many that weights from beyond level 1 are
+ * used often. */
+enum { IN = NNF_WINOGRAD_Q8_IN, OUT = NNF_WINOGRAD_Q8_OUT, LANES = 16, MOST = 18, N = NNF_PAIRS_N };
 
 INLINE __m256i widen(__m128i codes, const bool is_signed)
 {
@@ -24,8 +21,10 @@ INLINE __m256i load_codes(const uint8_t *x, size_t count, const bool is_signed)
 {
     if (count >= LANES)
         return widen(_mm_loadu_si128((const __m128i *)x), is_signed);
-    const uint64_t low = nnf_load_bytes(x, count), high = count > 8 ? nnf_load_bytes(x + 8, count - 8) : 0;
-    return widen(_mm_set_epi64x((int64_t)high, (int64_t)low), is_signed);
+    if (count <= 8)
+        return widen(_mm_cvtsi64_si128((int64_t)nnf_load_bytes(x, count)), is_signed);
+    const uint64_t high = nnf_load_bytes(x + count - 8, 8) >> 8 * (LANES - count);
+    return widen(_mm_set_epi64x((int64_t)high, (int64_t)nnf_load_bytes(x, 8)), is_signed);
 }
 
 INLINE __m256i times(__m256i x, const int power)
@@ -37,7 +36,7 @@ INLINE __m256i times(__m256i x, const int power)
 INLINE void input_line(const size_t out, const __m256i *d, const size_t step, __m256i to[IN])
 {
     const __m256i d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
-    if (out == SMALL) {
+    if (out == NNF_WINOGRAD_Q8_2) {
         to[0] = _mm256_sub_epi16(d0, d2);
         to[1] = _mm256_add_epi16(d1, d2);
         to[2] = _mm256_sub_epi16(d2, d1);
@@ -63,25 +62,28 @@ INLINE void input_column(const size_t out, const nnf_winograd_q8_run *r, const u
     const bool inside = j >= r->left && j < r->right;
     x += j * r->channels;
     NNF_UNROLL
-    for (size_t i = 0; i < out + 2; i++)
+    for (size_t i = 0; i < nnf_winograd_q8_in(out); i++)
         d[i] = inside && (whole || (i >= r->top && i < r->bottom)) ? load_codes(x + i * r->row, count, is_signed) : pad;
     input_line(out, d, 1, to);
 }
 
-/* Sixteen channels of all patches, of which `count` are there. Two columns of a patch are the first of the next. */
+/* Sixteen channels of all patches, of which `count` are there. The last columns of a patch are the first of the next
+ * one. */
 INLINE void input_block(const size_t out, const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v, size_t count,
                         const bool whole, const bool is_signed)
 {
     static const int16_t ones[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    const size_t pitch = nnf_winograd_q8_pitch(r->channels), here = count < LANES ? count : LANES, in = out + 2;
+    const size_t pitch = nnf_winograd_q8_pitch(r->channels), here = count < LANES ? count : LANES;
+    const size_t in = nnf_winograd_q8_in(out), common = in - out;
     const __m256i live = _mm256_loadu_si256((const __m256i *)(ones + LANES - here));
     const __m256i pad = _mm256_and_si256(_mm256_set1_epi16(r->pad), live);
     __m256i d[IN][IN];
-    input_column(out, r, x, 0, count, pad, whole, is_signed, d[0]);
-    input_column(out, r, x, 1, count, pad, whole, is_signed, d[1]);
+    NNF_UNROLL
+    for (size_t j = 0; j < common; j++)
+        input_column(out, r, x, j, count, pad, whole, is_signed, d[j]);
     for (size_t patch = 0; patch < r->patches; patch++, v += pitch) {
         NNF_UNROLL
-        for (size_t j = 2; j < in; j++)
+        for (size_t j = common; j < in; j++)
             input_column(out, r, x, out * patch + j, count, pad, whole, is_signed, d[j]);
         int16_t *to = v;
         NNF_UNROLL
@@ -91,8 +93,9 @@ INLINE void input_block(const size_t out, const nnf_winograd_q8_run *r, const ui
             NNF_UNROLL
             for (size_t j = 0; j < in; j++)
                 _mm256_storeu_si256((__m256i *)(to + j * in * r->stride), row[j]);
-            d[0][i] = d[out][i];
-            d[1][i] = d[out + 1][i];
+            NNF_UNROLL
+            for (size_t j = 0; j < common; j++)
+                d[j][i] = d[j + out][i];
         }
     }
 }
@@ -101,7 +104,7 @@ INLINE void input_rows(const size_t out, const nnf_winograd_q8_run *r, const uin
                        const bool is_signed)
 {
     size_t c = 0;
-    if (r->top == 0 && r->bottom == out + 2) {
+    if (r->top == 0 && r->bottom == nnf_winograd_q8_in(out)) {
         for (; c + LANES <= r->channels; c += LANES)
             input_block(out, r, x + c, v + c, LANES, true, is_signed);
     }
@@ -117,21 +120,26 @@ INLINE void input_run(const size_t out, const nnf_winograd_q8_run *r, const uint
         input_rows(out, r, x, v, false);
 }
 
-void nnf_conv2d_winograd_input_qu8_s16_nhwc__avx2_16(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
+void nnf_conv2d_winograd2_input_qu8_s16_nhwc__avx2_16(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
 {
-    input_run(SMALL, r, x, v);
+    input_run(NNF_WINOGRAD_Q8_2, r, x, v);
+}
+
+void nnf_conv2d_winograd3_input_qu8_s16_nhwc__avx2_16(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
+{
+    input_run(NNF_WINOGRAD_Q8_3, r, x, v);
 }
 
 void nnf_conv2d_winograd4_input_qu8_s16_nhwc__avx2_16(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
 {
-    input_run(LARGE, r, x, v);
+    input_run(NNF_WINOGRAD_Q8_4, r, x, v);
 }
 
 /* The products of a patch on a side to outputs, `step` vectors apart. */
 INLINE void output_line(const size_t out, const __m256i *m, const size_t step, __m256i y[OUT])
 {
     const __m256i m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
-    if (out == SMALL) {
+    if (out == NNF_WINOGRAD_Q8_2) {
         y[0] = _mm256_add_epi32(_mm256_add_epi32(m[0], m1), m2);
         y[1] = _mm256_sub_epi32(_mm256_sub_epi32(m1, m2), m3);
     } else {
@@ -142,7 +150,10 @@ INLINE void output_line(const size_t out, const __m256i *m, const size_t step, _
         y[0] = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(m[0], 1), sum), sums);
         y[1] = _mm256_add_epi32(difference, _mm256_slli_epi32(differences, 1));
         y[2] = _mm256_add_epi32(sum, _mm256_slli_epi32(sums, 2));
-        y[3] = _mm256_add_epi32(difference, _mm256_slli_epi32(_mm256_add_epi32(differences, m5), 3));
+        if (out == NNF_WINOGRAD_Q8_3)
+            y[2] = _mm256_add_epi32(y[2], _mm256_slli_epi32(m5, 3));
+        else
+            y[3] = _mm256_add_epi32(difference, _mm256_slli_epi32(_mm256_add_epi32(differences, m5), 3));
     }
 }
 
@@ -150,7 +161,7 @@ INLINE void output_line(const size_t out, const __m256i *m, const size_t step, _
 INLINE __m256i unscaled(const size_t out, __m256i y)
 {
     const __m256i ninth = _mm256_set1_epi32(0x38E38E39); /* modulo 2^32 */
-    return out == SMALL ? _mm256_srai_epi32(y, 2) : _mm256_srai_epi32(_mm256_mullo_epi32(y, ninth), 6);
+    return out == NNF_WINOGRAD_Q8_2 ? _mm256_srai_epi32(y, 2) : _mm256_srai_epi32(_mm256_mullo_epi32(y, ninth), 6);
 }
 
 /* What is between the products of patches and their outputs, in this order: of each column of products its outputs. */
@@ -163,7 +174,7 @@ typedef struct columns {
 INLINE void sum_column(const size_t out, const nnf_winograd_q8_tile *t, size_t j, columns *c, const int vectors)
 {
     static const int32_t zeros[N];
-    const size_t in = out + 2, matrix = 2 * t->groups * (size_t)vectors;
+    const size_t in = nnf_winograd_q8_in(out), matrix = 2 * t->groups * (size_t)vectors;
     const __m256i *w = (const __m256i *)nnf_conv2d_q8_weights(t->w, (size_t)(8 * vectors)) + j * in * matrix;
     const int16_t *v = t->v + j * in * t->stride;
     for (size_t i = 0; i < in; i++, w += matrix, v += t->stride) {
@@ -222,7 +233,7 @@ INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int
     const nnf_conv2d_q8_tile codes = {.zero_point = t->zero_point, .lo = t->lo, .hi = t->hi, .flip = t->flip};
     nnf_conv2d_finish f;
     columns c;
-    for (size_t j = 0; j < out + 2; j++)
+    for (size_t j = 0; j < nnf_winograd_q8_in(out); j++)
         sum_column(out, t, j, &c, vectors);
     nnf_conv2d_finish_of(&f, &codes, t->w, vectors);
     if (f.clipped)
@@ -241,12 +252,17 @@ INLINE void run(const size_t out, const nnf_winograd_q8_tile *t)
         run_panel(out, t, 1);
 }
 
-void nnf_conv2d_winograd_s16_qu8_tile__avx2_18x16(const nnf_winograd_q8_tile *t)
+void nnf_conv2d_winograd2_s16_qu8_tile__avx2_18x16(const nnf_winograd_q8_tile *t)
 {
-    run(SMALL, t);
+    run(NNF_WINOGRAD_Q8_2, t);
+}
+
+void nnf_conv2d_winograd3_s16_qu8_tile__avx2_18x16(const nnf_winograd_q8_tile *t)
+{
+    run(NNF_WINOGRAD_Q8_3, t);
 }
 
 void nnf_conv2d_winograd4_s16_qu8_tile__avx2_18x16(const nnf_winograd_q8_tile *t)
 {
-    run(LARGE, t);
+    run(NNF_WINOGRAD_Q8_4, t);
 }

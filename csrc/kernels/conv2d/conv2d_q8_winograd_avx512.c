@@ -6,7 +6,7 @@
 #include "conv2d_requantize_avx512.h"
 #include "nnf/unroll.h"
 
-enum { IN = NNF_WINOGRAD_Q8_SMALL + 2, PRODUCTS = IN * IN, M = 12, N = 32 };
+enum { IN = 4, PRODUCTS = IN * IN, M = 12, N = 32 };
 
 typedef struct products {
     __m512i m[PRODUCTS][M][2];
@@ -122,7 +122,7 @@ INLINE void run(const nnf_winograd_q8_tile *t, const int vectors)
     }
 }
 
-void nnf_conv2d_winograd_s16_qu8_tile__avx512_12x32(const nnf_winograd_q8_tile *t)
+void nnf_conv2d_winograd2_s16_qu8_tile__avx512_12x32(const nnf_winograd_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
         run(t, 2);

@@ -2,13 +2,13 @@
 
 #include "nnf/fixedpoint.h"
 
-enum { SMALL = NNF_WINOGRAD_Q8_SMALL, LARGE = NNF_WINOGRAD_Q8_LARGE, MOST = (LARGE + 2) * (LARGE + 2), N = 8 };
+enum { PRODUCTS = NNF_WINOGRAD_Q8_IN * NNF_WINOGRAD_Q8_IN, N = 8 };
 
 /* The inputs of a patch on a side, `step` apart, transformed in place. */
 static void input_line(size_t out, int32_t *d, size_t step)
 {
     const int32_t d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
-    if (out == SMALL) {
+    if (out == NNF_WINOGRAD_Q8_2) {
         d[0] = d0 - d2;
         d[step] = d1 + d2;
         d[2 * step] = d2 - d1;
@@ -28,7 +28,7 @@ static void input_line(size_t out, int32_t *d, size_t step)
 static void output_line(size_t out, uint32_t *m, size_t step)
 {
     const uint32_t m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
-    if (out == SMALL) {
+    if (out == NNF_WINOGRAD_Q8_2) {
         m[0] += m1 + m2;
         m[step] = m1 - m2 - m3;
     } else {
@@ -36,7 +36,10 @@ static void output_line(size_t out, uint32_t *m, size_t step)
         m[0] = 2 * m[0] + 4 * (m1 + m2) + m3 + m4;
         m[step] = 4 * (m1 - m2) + 2 * (m3 - m4);
         m[2 * step] = 4 * (m1 + m2) + 4 * (m3 + m4);
-        m[3 * step] = 4 * (m1 - m2) + 8 * (m3 - m4) + 8 * m5;
+        if (out == NNF_WINOGRAD_Q8_3)
+            m[2 * step] += 8 * m5;
+        else
+            m[3 * step] = 4 * (m1 - m2) + 8 * (m3 - m4) + 8 * m5;
     }
 }
 
@@ -44,7 +47,7 @@ static void output_line(size_t out, uint32_t *m, size_t step)
 static uint32_t unscaled(size_t out, uint32_t y)
 {
     const uint32_t ninth = 0x38E38E39; /* modulo 2^32 */
-    return (uint32_t)(out == SMALL ? (int32_t)y >> 2 : (int32_t)(y * ninth) >> 6);
+    return (uint32_t)(out == NNF_WINOGRAD_Q8_2 ? (int32_t)y >> 2 : (int32_t)(y * ninth) >> 6);
 }
 
 static void transform(size_t out, const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
@@ -53,7 +56,7 @@ static void transform(size_t out, const nnf_winograd_q8_run *r, const uint8_t *x
     const size_t in = nnf_winograd_q8_in(out), products = nnf_winograd_q8_products(out);
     for (size_t patch = 0; patch < r->patches; patch++) {
         for (size_t c = 0; c < pitch; c++) {
-            int32_t d[MOST];
+            int32_t d[PRODUCTS];
             for (size_t k = 0; k < products; k++) {
                 const size_t i = k % in, j = out * patch + k / in;
                 d[k] = c < r->channels ? r->pad : 0;
@@ -72,14 +75,19 @@ static void transform(size_t out, const nnf_winograd_q8_run *r, const uint8_t *x
     }
 }
 
-void nnf_conv2d_winograd_input_qu8_s16_nhwc__scalar(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
+void nnf_conv2d_winograd2_input_qu8_s16_nhwc__scalar(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
 {
-    transform(SMALL, r, x, v);
+    transform(NNF_WINOGRAD_Q8_2, r, x, v);
+}
+
+void nnf_conv2d_winograd3_input_qu8_s16_nhwc__scalar(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
+{
+    transform(NNF_WINOGRAD_Q8_3, r, x, v);
 }
 
 void nnf_conv2d_winograd4_input_qu8_s16_nhwc__scalar(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v)
 {
-    transform(LARGE, r, x, v);
+    transform(NNF_WINOGRAD_Q8_4, r, x, v);
 }
 
 /* All products of a patch and a column. */
@@ -102,7 +110,7 @@ static void run(size_t out, const nnf_winograd_q8_tile *t)
     for (size_t patch = 0; patch < t->patches; patch++) {
         const nnf_winograd_q8_place *place = t->places + patch;
         for (size_t j = 0; j < t->columns; j++) {
-            uint32_t m[MOST];
+            uint32_t m[PRODUCTS];
             multiply(in * in, t, t->v + patch * t->pitch, weights + 2 * j, width, m);
             for (size_t k = 0; k < in; k++)
                 output_line(out, m + k * in, 1);
@@ -119,12 +127,17 @@ static void run(size_t out, const nnf_winograd_q8_tile *t)
     }
 }
 
-void nnf_conv2d_winograd_s16_qu8_tile__scalar(const nnf_winograd_q8_tile *t)
+void nnf_conv2d_winograd2_s16_qu8_tile__scalar(const nnf_winograd_q8_tile *t)
 {
-    run(SMALL, t);
+    run(NNF_WINOGRAD_Q8_2, t);
+}
+
+void nnf_conv2d_winograd3_s16_qu8_tile__scalar(const nnf_winograd_q8_tile *t)
+{
+    run(NNF_WINOGRAD_Q8_3, t);
 }
 
 void nnf_conv2d_winograd4_s16_qu8_tile__scalar(const nnf_winograd_q8_tile *t)
 {
-    run(LARGE, t);
+    run(NNF_WINOGRAD_Q8_4, t);
 }

@@ -28,7 +28,8 @@ static inline void nnf_turn_store(unsigned char *to, nnf_u32x4 v)
 }
 
 /* Four rows of `count` words, `ld` bytes apart, become `count` rows of four, `width` bytes apart, each word ^ flip. */
-static inline void nnf_conv2d_turn(size_t count, const unsigned char *from, size_t ld, unsigned char *to, size_t width, uint32_t flip)
+static inline void nnf_conv2d_turn(size_t count, const unsigned char *from, size_t ld, unsigned char *to, size_t width,
+                                   uint32_t flip)
 {
     const nnf_u32x4 f = {flip, flip, flip, flip};
     size_t i = 0;

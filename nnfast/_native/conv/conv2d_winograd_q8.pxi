@@ -1,5 +1,6 @@
-"""Step of a 3x3 CONV_2D with stride 1 in 8-bit codes by Winograd's F(2x2, 3x3) or F(4x4, 3x3), exact in integers
-(csrc/kernels/conv2d/conv2d_q8_winograd.h).
+"""Step of a CONV_2D in 8-bit codes by Winograd's F(2x2, 3x3), F(4x4, 3x3) or F(3x3, 4x4), exact in integers
+(csrc/kernels/conv2d/conv2d_q8_winograd.h). With stride 2, filters of 5 to 8 taps are such of 3 or 4 over pixels of
+phases.pxi.
 
 As in conv2d_winograd.pxi the output is cut into patches, these into blocks, and the output channels into panels. For a
 block the inputs of all patches are transformed once; then tiles of patches meet one panel after the other. A thread
@@ -17,8 +18,9 @@ from .engine import aligned_bytes
 
 cdef extern from "conv2d/conv2d_q8_winograd.h":
     enum:
-        NNF_WINOGRAD_Q8_SMALL
-        NNF_WINOGRAD_Q8_LARGE
+        NNF_WINOGRAD_Q8_2
+        NNF_WINOGRAD_Q8_3
+        NNF_WINOGRAD_Q8_4
         NNF_WINOGRAD_Q8_CHANNELS
 
     ctypedef struct nnf_winograd_q8_run:
@@ -59,9 +61,11 @@ cdef extern from "conv2d/conv2d_q8_winograd.h":
         uint8_t flip
 
     ctypedef void (*nnf_conv2d_winograd_s16_qu8_tile_fn)(const nnf_winograd_q8_tile *tile) noexcept nogil
+    size_t nnf_winograd_q8_taps(size_t out) nogil
     size_t nnf_winograd_q8_in(size_t out) nogil
     size_t nnf_winograd_q8_products(size_t out) nogil
     int64_t nnf_winograd_q8_most(bint is_signed) nogil
+    int nnf_winograd_q8_far(size_t out) nogil
     size_t nnf_winograd_q8_pitch(size_t channels) nogil
     size_t nnf_winograd_q8_groups(size_t channels) nogil
     size_t nnf_winograd_q8_depth(size_t out, size_t channels) nogil
@@ -70,18 +74,22 @@ cdef extern from "conv2d/conv2d_q8_winograd.h":
 
 cdef enum:
     APART_Q8 = 32           # codes between the matrices of a block: powers of two would fall into the same cache sets
-    # What else costs time, in multiply-adds, found by measuring: transforms of each output beyond what plain products
-    # do, for each channel and for each unit, and a byte of weights, which in a run comes from beyond level 2
+    # What else costs time, in multiply-adds, found by measuring: transforms of each output, for each channel and for
+    # each unit; a byte of weights, which in a run comes from beyond level 2; a window that plain products gather
     WINOGRAD_Q8_IN = 8
     WINOGRAD_Q8_OUT = 8
     WINOGRAD_Q8_BYTE = 3
+    WINOGRAD_Q8_GATHER = 300
 
 
 cdef struct winograd_q8:
     nnf_conv2d_winograd_s16_qu8_tile_fn multiply
     nnf_conv2d_winograd_input_qu8_s16_nhwc_fn transform
     size_t out                                      # outputs of a patch on a side
-    size_t batch, height, width                     # of the input
+    size_t batch, height, width                     # of the input, in pixels of stride 1
+    size_t stride, image                            # and that of the convolution; bytes of an image
+    phases pixels                                   # of stride 2
+    size_t strip                                    # offset in the scratch of those of a run
     size_t out_height, out_width, units
     size_t top, left                                # padding
     size_t across, down, patches, blocks, panels    # patches of a row, of a column, of everything
@@ -97,24 +105,34 @@ cdef inline size_t inside(size_t size, size_t head, size_t first, size_t count) 
 
 
 cdef void transform_block_q8(const winograd_q8 *p, const uint8_t *x, size_t first, size_t last, int16_t *v,
-                             nnf_winograd_q8_place *places) noexcept nogil:
-    """Inputs of patches first..last-1, as matrices [products][patches][pitch], and the places of their outputs."""
+                             nnf_winograd_q8_place *places, uint8_t *strip) noexcept nogil:
+    """Inputs of patches first..last-1, as matrices [products][patches][pitch], and the places of their outputs.
+
+    strip: room for the pixels of a run of stride 2.
+    """
     cdef nnf_winograd_q8_run r = p.run
-    cdef size_t patch = first, out = p.out, row, image, y, column, i
+    cdef size_t patch = first, out = p.out, in_ = nnf_winograd_q8_in(out), row, image, y, column, columns, i
     while patch < last:
         row = patch // p.across
         image = row // p.down
         y = (row - image * p.down) * out
         column = (patch - row * p.across) * out
         r.patches = min(last, (row + 1) * p.across) - patch
-        # The run begins `top` rows above and `left` columns before its first output.
-        r.top = p.top - y if p.top > y else 0
-        r.left = p.left - column if p.left > column else 0
-        r.bottom = inside(p.height, p.top, y, nnf_winograd_q8_in(out))
-        r.right = inside(p.width, p.left, column, out * r.patches + 2)
-        r.top, r.left = min(r.top, r.bottom), min(r.left, r.right)
-        p.transform(&r, x + ((image * p.height + y) * p.width + column) * r.channels
-                    - (p.top * p.width + p.left) * r.channels, v + (patch - first) * p.tile.pitch)
+        columns = out * (r.patches - 1) + in_
+        if p.stride == 2:
+            r.top, r.left, r.bottom, r.right, r.row = 0, 0, in_, columns, columns * r.channels
+            copy_phases(&p.pixels, x + image * p.image, 2 * (<ptrdiff_t>y - <ptrdiff_t>p.top),
+                        2 * (<ptrdiff_t>column - <ptrdiff_t>p.left), in_, columns, strip)
+            p.transform(&r, strip, v + (patch - first) * p.tile.pitch)
+        else:
+            # The run begins `top` rows above and `left` columns before its first output.
+            r.top = p.top - y if p.top > y else 0
+            r.left = p.left - column if p.left > column else 0
+            r.bottom = inside(p.height, p.top, y, in_)
+            r.right = inside(p.width, p.left, column, columns)
+            r.top, r.left = min(r.top, r.bottom), min(r.left, r.right)
+            p.transform(&r, x + image * p.image + (y * p.width + column) * r.channels
+                        - (p.top * p.width + p.left) * r.channels, v + (patch - first) * p.tile.pitch)
         for i in range(r.patches):
             places[i].at = ((image * p.out_height + y) * p.out_width + column) * p.units
             places[i].height = <int32_t>min(out, p.out_height - y)
@@ -139,7 +157,7 @@ cdef void run_winograd_q8(const nnf_step *step, const nnf_run *run, int thread, 
         block = item // p.panels
         first = p.patches * block // p.blocks
         patches = p.patches * (block + 1) // p.blocks - first
-        transform_block_q8(p, x, first, first + patches, v, places)
+        transform_block_q8(p, x, first, first + patches, v, places, scratch + p.strip)
         tiles = (patches + p.m - 1) // p.m
         for panel in range(item - block * p.panels, min(p.panels, end - block * p.panels)):
             tile.w = <const int32_t *>(w + panel * p.panel)
@@ -155,7 +173,7 @@ cdef void run_winograd_q8(const nnf_step *step, const nnf_run *run, int thread, 
 
 
 cdef str _tile_op(size_t out):
-    return "conv2d_winograd4_s16_qu8_tile" if out == NNF_WINOGRAD_Q8_LARGE else "conv2d_winograd_s16_qu8_tile"
+    return f"conv2d_winograd{out}_s16_qu8_tile"
 
 
 cdef const nnf_kernel *tile_kernel(size_t out):
@@ -172,55 +190,80 @@ cdef double winograd_q8_cost(size_t out, size_t batch, size_t height, size_t wid
     return patches * (weights + out * out * transforms) + WINOGRAD_Q8_BYTE * sizeof(int16_t) * weights
 
 
+cdef double plain_cost(window, size_t batch, size_t units, size_t channels):
+    """The same of plain products."""
+    cdef double outputs = batch * window.output[0] * window.output[1], wide = (units + 7) // 8 * 8
+    cdef double weights = 4 * nnf_winograd_q8_groups(window.filter[0] * window.filter[1] * channels) * wide
+    return outputs * (weights + WINOGRAD_Q8_GATHER) + WINOGRAD_Q8_BYTE * weights
+
+
 cdef bint has_kernel(size_t out):
     """Whether patches of `out` have a kernel of the fastest products in 16 bits; scalar ones are for comparison."""
     cdef const nnf_kernel *kernel = tile_kernel(out)
     return kernel.isa != pick_scalar(_tile_op(out)).isa and kernel.isa == pick("conv2d_qu8_qs8c_nhwc").isa
 
 
+cdef bint is_window_of(size_t out, window):
+    """Whether a convolution is one of the taps of patches of `out`, or as much as that, in pixels of stride 1."""
+    if window.dilation != (1, 1) or window.stride not in ((1, 1), (2, 2)):
+        return False
+    size, taps = dense_window(window)[0], nnf_winograd_q8_taps(out)
+    return max(size) == taps and min(size) >= taps - 1
+
+
+def winograd_q8_taps(size_t out):
+    """Taps on a side of the filters of patches of `out`."""
+    return nnf_winograd_q8_taps(out)
+
+
 def winograd_q8_patches(window, size_t batch, size_t units, size_t channels):
     """By which patches a convolution can and should run as this step, at the level in force.
 
-    Sides of their outputs, the fastest first: none, one or both of 2 and 4.
+    Sides of their outputs, the fastest first: none, or some of 2, 3 and 4.
     """
-    cdef size_t height = window.output[0], width = window.output[1]
-    cdef double weights = 9.0 * 4 * nnf_winograd_q8_groups(channels) * ((units + 7) // 8 * 8), cost
-    cdef double plain = (batch * height * width + WINOGRAD_Q8_BYTE) * weights
-    # Other products than those are faster.
-    if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1) \
-            or not adds_in_16_bits(pick("conv2d_qu8_qs8c_nhwc")):
-        return ()
+    cdef size_t out, depth
+    cdef double cost
+    if not adds_in_16_bits(pick("conv2d_qu8_qs8c_nhwc")):
+        return ()  # other products are faster
     found = []
-    for out in (NNF_WINOGRAD_Q8_SMALL, NNF_WINOGRAD_Q8_LARGE):
-        cost = winograd_q8_cost(out, batch, height, width, units, channels)
-        if cost < plain and has_kernel(out) \
-                and (out == NNF_WINOGRAD_Q8_LARGE or channels <= NNF_WINOGRAD_Q8_CHANNELS):
-            found.append((cost, out))
+    for out in (NNF_WINOGRAD_Q8_2, NNF_WINOGRAD_Q8_3, NNF_WINOGRAD_Q8_4):
+        if is_window_of(out, window) and has_kernel(out):
+            depth = channels * window.stride[0] * window.stride[1]
+            cost = winograd_q8_cost(out, batch, window.output[0], window.output[1], units, depth)
+            if cost < plain_cost(window, batch, units, channels) \
+                    and (out != NNF_WINOGRAD_Q8_2 or depth <= NNF_WINOGRAD_Q8_CHANNELS):
+                found.append((cost, out))
     return tuple(out for cost, out in sorted(found))
 
 
-cdef bint adds_up_to(const uint8_t *weights, size_t depth, int flip, int zero_point, int64_t most) noexcept nogil:
-    """Whether the weights of a unit, without signs, add up to so much at most."""
+cdef bint is_exact(const uint8_t *weights, size_t depth, int flip, int zero_point, int far,
+                   int64_t most) noexcept nogil:
+    """Whether no weight of a unit, without its sign, is above `far`, and all add up to `most` at most."""
     cdef int64_t total = 0
+    cdef int largest = 0, weight
     cdef size_t i
     for i in range(depth):
-        total += abs((weights[i] ^ flip) - zero_point)
-    return total <= most
+        weight = abs((weights[i] ^ flip) - zero_point)
+        total += weight
+        largest = max(largest, weight)
+    return total <= most and largest <= far
 
 
-def fits_large_patches(filter_, int zero_point, bint signed_input):
-    """Whether sums of a filter [units, 3, 3, channels] of codes with this zero point are exact by patches of 4."""
+def patches_are_exact(size_t out, filter_, int zero_point, bint signed_input):
+    """Whether sums of a filter [units, height, width, channels] of codes with this zero point are exact by patches of
+    `out`, for any input; for those of 2 they always are."""
     cdef const uint8_t[:, :, :, ::1] codes = filter_.view(np.uint8)
-    cdef size_t unit, depth = 9 * codes.shape[3]
+    cdef size_t unit, depth = codes.shape[1] * codes.shape[2] * codes.shape[3]
     cdef int64_t most = nnf_winograd_q8_most(signed_input)
-    cdef int flip = 0x80 if filter_.dtype == np.int8 else 0, zero = zero_point + flip
-    cdef bint fits = <int64_t>(depth * max(zero, 255 - zero)) <= most
-    if not fits:
+    cdef int flip = 0x80 if filter_.dtype == np.int8 else 0, zero = zero_point + flip, far = nnf_winograd_q8_far(out)
+    cdef int farthest = max(zero, 255 - zero)
+    cdef bint exact = out == NNF_WINOGRAD_Q8_2 or farthest <= far and <int64_t>(depth * farthest) <= most
+    if not exact:
         with nogil:
-            fits = True
+            exact = True
             for unit in range(codes.shape[0]):
-                fits = fits and adds_up_to(&codes[unit, 0, 0, 0], depth, flip, zero, most)
-    return fits
+                exact = exact and is_exact(&codes[unit, 0, 0, 0], depth, flip, zero, far, most)
+    return exact
 
 
 cdef inline size_t packed_size_q8(size_t out, size_t units, size_t channels, size_t n) noexcept nogil:
@@ -229,8 +272,8 @@ cdef inline size_t packed_size_q8(size_t out, size_t units, size_t channels, siz
 
 def pack_winograd_q8(size_t out, filter_, const int32_t[::1] bias, int weight_zero_point, int input_zero_point,
                      const int32_t[::1] multiplier, const int32_t[::1] exponent):
-    """Filter [units, 3, 3, channels], uint8 or int8, for patches of out x out outputs and the kernel that a step made
-    now will run; uint8 array.
+    """Filter [units, taps, taps, channels], uint8 or int8, as dense_filter makes it, for patches of out x out outputs
+    and the kernel that a step made now will run; uint8 array.
 
     bias, multiplier, exponent: int32 [units]; the zero points are those of the operands.
     """
@@ -249,7 +292,8 @@ def pack_winograd_q8(size_t out, filter_, const int32_t[::1] bias, int weight_ze
 
 
 def fits_winograd_q8(size_t out, packed, size_t units, size_t channels):
-    """Whether an array has the form of what pack_winograd_q8 returns, and does no harm whatever it holds."""
+    """Whether an array has the form of what pack_winograd_q8 returns, and does no harm whatever it holds. channels: of
+    pixels of stride 1."""
     cdef const uint8_t[::1] codes = packed
     cdef size_t n = tile_kernel(out).n, depth = nnf_winograd_q8_depth(out, channels)
     cdef bint fits = <size_t>codes.shape[0] == packed_size_q8(out, units, channels, n)
@@ -257,35 +301,38 @@ def fits_winograd_q8(size_t out, packed, size_t units, size_t channels):
 
 
 cdef class Conv2dWinogradQ8(Step):
-    """y = requantize(conv(x, filter) + bias), 8-bit codes, NHWC, of a 3x3 filter with stride and dilation 1; slots x,
-    packed weights, y.
+    """y = requantize(conv(x, filter) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
 
-    window, batch, channels, units, input_zero_point, output, signed: as Conv2dQ8. patch: outputs of a patch on a side:
-    2, for at most 917 channels, or 4, for weights that pass fits_large_patches.
+    window, batch, channels, units, input_zero_point, output, signed: as Conv2dQ8, the window with dilation 1 and the
+    same stride of 1 or 2 both ways. patch: outputs of a patch on a side: 2 or 4 for filters of 3x3, 3 for those of 4x4
+    pixels of stride 1; 2 for at most 917 channels of such pixels, others for weights with patches_are_exact.
     """
 
     cdef winograd_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, int input_zero_point, output,
                  bint signed, size_t patch):
+        if patch not in (NNF_WINOGRAD_Q8_2, NNF_WINOGRAD_Q8_3, NNF_WINOGRAD_Q8_4):
+            raise ValueError(f"the patch is {patch}, must be 2, 3 or 4")
         cdef const nnf_kernel *row = tile_kernel(patch)
-        cdef const nnf_kernel *transform = pick("conv2d_winograd4_input_qu8_s16_nhwc" if patch == NNF_WINOGRAD_Q8_LARGE
-                                                else "conv2d_winograd_input_qu8_s16_nhwc")
+        cdef const nnf_kernel *transform = pick(f"conv2d_winograd{patch}_input_qu8_s16_nhwc")
         cdef winograd_q8 *p = &self.p
         cdef int shift = 128 if signed else 0
         cdef size_t block, most, bytes_, products = nnf_winograd_q8_products(patch)
-        if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
-            raise ValueError(f"the window is {window}, must be 3x3 with stride and dilation 1")
-        if patch not in (NNF_WINOGRAD_Q8_SMALL, NNF_WINOGRAD_Q8_LARGE):
-            raise ValueError(f"the patch is {patch}, must be {NNF_WINOGRAD_Q8_SMALL} or {NNF_WINOGRAD_Q8_LARGE}")
-        if patch == NNF_WINOGRAD_Q8_SMALL and channels > NNF_WINOGRAD_Q8_CHANNELS:
+        if not is_window_of(patch, window):
+            raise ValueError(f"the window is {window}, must be of the taps of patches of {patch}")
+        p.stride, p.image = window.stride[0], window.input[0] * window.input[1] * channels
+        p.pixels.height, p.pixels.width = window.input
+        p.pixels.channels, p.pixels.pad = channels, <uint8_t>(input_zero_point & 0xFF)
+        channels *= p.stride * p.stride
+        if patch == NNF_WINOGRAD_Q8_2 and channels > NNF_WINOGRAD_Q8_CHANNELS:
             raise ValueError(f"{channels} channels, must be at most {NNF_WINOGRAD_Q8_CHANNELS}")
         p.multiply = <nnf_conv2d_winograd_s16_qu8_tile_fn>row.fn
         p.transform = <nnf_conv2d_winograd_input_qu8_s16_nhwc_fn>transform.fn
         p.out, p.batch, p.units = patch, batch, units
         p.height, p.width = window.input
         p.out_height, p.out_width = window.output
-        p.top, p.left = window.head
+        p.top, p.left = dense_window(window)[1]
         p.m, p.n = row.m, row.n
         p.panels = (units + p.n - 1) // p.n
         p.across = (p.out_width + patch - 1) // patch
@@ -305,8 +352,11 @@ cdef class Conv2dWinogradQ8(Step):
         p.tile.zero_point, p.tile.lo, p.tile.hi = (value + shift for value in output)
         p.tile.flip = 0x80 if signed else 0
         p.inputs = lines(most * sizeof(nnf_winograd_q8_place))
-        self.scratch = p.inputs + products * p.tile.stride * sizeof(int16_t)
-        self.work = <double>batch * p.out_height * p.out_width * units * channels * 9
+        p.strip = p.inputs + lines(products * p.tile.stride * sizeof(int16_t))
+        self.scratch = p.strip
+        if p.stride == 2:
+            self.scratch += nnf_winograd_q8_in(patch) * (patch * p.across + nnf_winograd_q8_taps(patch)) * channels
+        self.work = <double>batch * p.out_height * p.out_width * units * channels * nnf_winograd_q8_taps(patch)**2
         self.tiles = <int>min(<double>(p.blocks * p.panels), self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
         self.bind(run_winograd_q8, &self.p, slots, f"{transform.name.decode()} + {row.name.decode()}")

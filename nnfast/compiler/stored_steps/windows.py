@@ -133,7 +133,7 @@ class Conv2dWinogradQ8(ConvolutionQ8):
     input_zero_point: Byte
     output: tuple[Byte, Byte, Byte]
     signed: bool
-    patch: Literal[2, 4]
+    patch: Literal[2, 3, 4]
 
     def reach(self, plan):
         accesses = super().reach(plan)
@@ -142,8 +142,8 @@ class Conv2dWinogradQ8(ConvolutionQ8):
         return accesses
 
     def make(self, plan):
-        step = super().make(plan)
-        _check_packed(plan, step, lambda array: conv.fits_winograd_q8(self.patch, array, self.units, self.channels))
+        step, channels = super().make(plan), self.channels * self.window.stride[0] * self.window.stride[1]
+        _check_packed(plan, step, lambda array: conv.fits_winograd_q8(self.patch, array, self.units, channels))
         return step
 
 
