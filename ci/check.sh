@@ -5,6 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export NNFAST_SHARED="${NNFAST_SHARED:-../shared}"
+unset PYTHONDONTWRITEBYTECODE # else each of hundreds of processes compiles the package anew
 failed=()
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
