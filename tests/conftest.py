@@ -1,5 +1,6 @@
 """What all tests have in common: none of them touches what belongs to the user who runs them."""
 
+import gc
 import os
 import sys
 
@@ -32,6 +33,8 @@ def pytest_collection_finish(session):
     found = {id(value): value for module in modules for value in vars(module).values()
              if isinstance(value, np.random.Generator)}
     session.config.generators = [(each, each.bit_generator.state) for each in found.values()]
+    gc.collect()
+    gc.freeze()  # the tests themselves: else each collection goes through all of them
 
 
 @pytest.fixture(autouse=True)
