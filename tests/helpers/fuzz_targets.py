@@ -6,7 +6,7 @@ import time
 import pytest
 
 from helpers.planted_bugs import BUGS
-from nnfast.fuzz import TARGETS
+from nnfast.fuzz import TARGETS, runner
 from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import Target
 
@@ -81,6 +81,23 @@ def without_atheris(monkeypatch, folder):
     modules.mkdir()
     (modules / "atheris.py").write_text("raise ImportError\n")
     monkeypatch.syspath_prepend(modules)
+
+
+BOOT = """
+import runpy
+import sys
+sys.argv[0] = {boot!r}
+main = runpy.run_path({boot!r})["main"]
+main.__globals__["COUNTED"] = ("fmq",)
+main()
+"""
+
+
+def count_little(monkeypatch, folder):
+    """Put counters into few parts of the package: into all of them takes 12 s for each process."""
+    (folder / "boot").mkdir()
+    (folder / "boot" / "boot.py").write_text(BOOT.format(boot=str(runner.HERE / "boot.py")))
+    monkeypatch.setattr(runner, "HERE", folder / "boot")
 
 
 def plant(monkeypatch, *names):
