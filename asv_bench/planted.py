@@ -78,7 +78,8 @@ def found(percent, clock="work"):
     """(whether asv says that it got worse, what it says)."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), percent, clock)
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"HOME": folder}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+            "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1"}  # what differs between commits has the same size
         for words in (["machine", "--yes"], ["continuous", *OPTIONS, "main~1", "main"]):
             done = subprocess.run([sys.executable, "-m", "asv", *words], cwd=folder, env=environment, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
