@@ -1,6 +1,7 @@
 """`nnfast batch` in one process: every kind of input and output, restart, bad items, refusals."""
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -198,9 +199,43 @@ def killed(after, early, *arguments):
     return done.returncode
 
 
+COPIES = """
+import json, os, sys
+import PIL.Image, nnfast.batch.sources, nnfast.cli.main, nnfast.driver.prepared
+if sys.argv[1] == ".zarr":
+    import zarr
+for line in sys.stdin:
+    program, *arguments = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.dup2(2, 1)
+        sys.argv[1:] = arguments
+        exec(program, {"__name__": "__main__"})
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""Runs programs in copies of a process that has imported what they need, and has run nothing."""
+
+
+@pytest.fixture
+def killed_copy(end, tmp_path):
+    """killed() without a start of Python."""
+    with open(tmp_path / "errors", "w+") as errors, \
+            subprocess.Popen([sys.executable, "-c", COPIES, end], cwd=ROOT, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=errors, text=True, env=environment()) as process:
+        def call(after, early, *arguments):
+            program = KILLED.replace("{early}", early)
+            process.stdin.write(json.dumps([program, str(after), *map(str, arguments)]) + "\n")
+            process.stdin.flush()
+            code = int(process.stdout.readline())
+            assert code in (0, 1, -signal.SIGKILL), errors.seek(0) or errors.read()
+            return code
+
+        yield call
+
+
 @pytest.mark.parametrize("early", ["pass", IN_THE_MIDDLE], ids=["after a file", "in a file"])
 @pytest.mark.parametrize("end", [".npy", ".zarr"])
-def test_killed_at_every_file(tmp_path, model, images, end, early):
+def test_killed_at_every_file(tmp_path, model, images, end, early, killed_copy):
     needs(end)
     (images / "04.png").write_bytes(b"no picture")
     whole, out = tmp_path / f"whole{end}", tmp_path / f"out{end}"
@@ -210,7 +245,7 @@ def test_killed_at_every_file(tmp_path, model, images, end, early):
     after = 0
     while True:  # each time a process is killed one file later than the one before, all from the beginning
         after += 1
-        code = killed(after, early, *arguments, "--overwrite")
+        code = killed_copy(after, early, *arguments, "--overwrite")
         if code == 1:
             break
         assert batch(model, images, output=out, chunk=4)[0] == 1
@@ -218,7 +253,7 @@ def test_killed_at_every_file(tmp_path, model, images, end, early):
         assert names == expected[0] and rows.tobytes() == expected[1].tobytes()
         assert [row["item"] for row in read_rows(f"{out}.failed.csv")] == ["04.png"]
         assert not os.path.exists(f"{out}.parts")
-    assert after > 5
+    assert after > 5 and read_output(out)[1].tobytes() == expected[1].tobytes()
 
 
 def test_going_on_computes_only_what_is_missing(tmp_path, model, images):
