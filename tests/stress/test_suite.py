@@ -4,6 +4,7 @@ import os
 import re
 import signal
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -27,8 +28,14 @@ SHORT = 0.01
 SMALL = {"minutes": SHORT, "threads": 2, "processes": 2, "limit": 1e9, "grace": 600}
 
 
-def only(name, **options):
-    result, = run([name], **(SMALL | options))
+@cache
+def models_of(via):
+    """Those that come with nnfast: found once, which runs each of them by the definitions."""
+    return find_models(via=via)
+
+
+def only(name, via="local", **options):
+    result, = run([name], via=via, **({"models": models_of(via)} | SMALL | options))
     return result
 
 
