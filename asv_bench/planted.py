@@ -4,8 +4,9 @@
     python asv_bench/planted.py --percent 5              # and finds none where there is none
     python asv_bench/planted.py --clock processor        # of real work, on a quiet machine
 
-Makes a repository of two commits of a tiny package, the second of which does a little more work, and measures it by a
-clock that counts the work, so that what is tried is asv with these options and not the machine.
+Makes a repository of three commits of a tiny package, the second of which does a little more work and the third as
+much, and measures them by a clock that counts the work, so that what is tried is asv with these options and not the
+machine.
 """
 
 import argparse
@@ -48,7 +49,7 @@ INSTALL = "import shutil, sysconfig; shutil.copy('planted.py', sysconfig.get_pat
 
 
 def make(folder, percent, clock):
-    """A repository of two commits, and the configuration of asv beside it."""
+    """A repository of three commits, and the configuration of asv beside it."""
     repository = folder / "repository"
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks" / "__init__.py").touch()
@@ -61,7 +62,8 @@ def make(folder, percent, clock):
 
     repository.mkdir()
     git("init", "--initial-branch", "main")
-    for name, steps in (("before", 100_000), ("after", round(1000 * (100 + percent)))):
+    more = round(1000 * (100 + percent))
+    for name, steps in (("before", 100_000), ("after", more), ("again", more)):
         (repository / "planted.py").write_text(PACKAGE.format(steps=steps))
         (repository / "commit").write_text(name)
         git("add", ".")
@@ -74,21 +76,22 @@ def make(folder, percent, clock):
         "benchmark_dir": "benchmarks", "env_dir": "env", "results_dir": "results", "html_dir": "html"}))
 
 
-def found(percent, clock="work"):
+def asv(folder, *words):
+    """(exit code, what it says) of a command."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1"}  # what differs between commits has the same size
+    done = subprocess.run([sys.executable, "-m", "asv", *words], cwd=folder, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def compared(folder, before, after):
     """(whether asv says that it got worse, what it says)."""
-    with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder), percent, clock)
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
-            "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1"}  # what differs between commits has the same size
-        for words in (["machine", "--yes"], ["continuous", *OPTIONS, "main~1", "main"]):
-            done = subprocess.run([sys.executable, "-m", "asv", *words], cwd=folder, env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            if done.returncode and words[0] == "machine":
-                raise SystemExit(done.stdout)
-    worse = "PERFORMANCE DECREASED" in done.stdout
-    if not worse and "BENCHMARKS NOT SIGNIFICANTLY CHANGED" not in done.stdout:
-        raise SystemExit(f"asv did not compare:\n{done.stdout}")
-    return worse, done.stdout
+    text = asv(folder, "continuous", *OPTIONS, before, after)[1]
+    worse = "PERFORMANCE DECREASED" in text
+    if not worse and "BENCHMARKS NOT SIGNIFICANTLY CHANGED" not in text:
+        raise SystemExit(f"asv did not compare:\n{text}")
+    return worse, text
 
 
 def main():
@@ -96,8 +99,13 @@ def main():
     parser.add_argument("--percent", type=float, default=5.0, help="how much slower the second commit is (default 5)")
     parser.add_argument("--clock", choices=TIMERS, default="work", help="what measures (default: counted work)")
     a = parser.parse_args()
-    worse, text = found(a.percent, a.clock)
-    alarm, _ = found(0, a.clock)
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder), a.percent, a.clock)
+        code, text = asv(folder, "machine", "--yes")
+        if code:
+            raise SystemExit(text)
+        worse, text = compared(folder, "main~2", "main~1")
+        alarm, _ = compared(folder, "main~1", "main")
     print(text[text.rindex("| Change"):].strip() if "| Change" in text else text)
     print(f"{a.percent:g} % more work: {'found' if worse else 'NOT FOUND'}")
     print(f"no more work: {'A FALSE ALARM' if alarm else 'nothing found'}")
