@@ -1,6 +1,7 @@
 """The speed benchmarks: each kernel family has one, each runs, and what it times is native."""
 
 import inspect
+import os
 import re
 import sys
 from importlib import import_module
@@ -21,6 +22,16 @@ CLASSES = [kind for module in MODULES for _, kind in inspect.getmembers(module, 
            if kind.__module__ == module.__name__]
 OPERATIONS = [kind for kind in CLASSES if issubclass(kind, common.Operation)]
 OTHERS = [kind for kind in CLASSES if kind not in OPERATIONS and "model" not in kind.param_names]
+
+
+@pytest.fixture(autouse=True)
+def own_environment():
+    """Benchmarks have a process of their own and leave variables set: here they are undone."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 def measured(module):
