@@ -69,7 +69,7 @@ openmp() { # what runs on threads, on those of OpenMP; bursts, services and comm
         NNFAST_TEAM=openmp OMP_WAIT_POLICY=passive nnfast vts "$NNFAST_SHARED/vts" --kind general | tail -n 1
     fi
 }
-tests() { python -m pytest -q -n 2 && python -m pytest -q tests/driver/test_waking.py; }
+tests() { python -m pytest -q -n 2 --dist worksteal && python -m pytest -q tests/driver/test_waking.py; }
 soak() { python ci/soak.py --executions 20000 --hostile && python ci/fork_children.py; }
 poison() { python ci/poison.py; }
 service() { # a short form of each; docs/service.md tells the full sizes. Latencies are not judged on a machine in use.
