@@ -404,6 +404,13 @@ void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const 
                               .depth = 1 + nnf_check_below(c, 300), .few = true};
         check_q8(c, twin, kernel, p, 0);
     }
+    /* More inputs than a kernel takes before it goes to the next panel. */
+    for (int i = 0; i < 24; i++) {
+        const problem_q8 p = {.rows = 1 + nnf_check_below(c, m < 64 ? m : 64),
+                              .columns = n * 3 + nnf_check_below(c, 6 * n),
+                              .depth = 1000 + nnf_check_below(c, 1500), .few = i % 2};
+        check_q8(c, twin, kernel, p, 0);
+    }
     if (c->bench)
         bench_q8(c, kernel);
 }

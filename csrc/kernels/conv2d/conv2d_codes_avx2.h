@@ -18,6 +18,7 @@ enum {
     SLAB = NNF_CONV2D_WAYS_BLOCKS * BLOCK, /* groups of rows, 60 KB widened: they stream from level 2 */
     CHUNK = 16,         /* blocks of weights that are widened at once, 8 KB: they stay in the level 1 cache */
     PITCH = 2 * SLAB + 4 * BLOCK,
+    PANELS = 4,         /* that go through one slab of several before the next: what is made of it serves all */
     MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS, /* blocks whose largest codes are looked for; behind them there may be any */
     SAFE = 256,         /* sum of two codes whose products can be added in 16 bits, whatever the weights */
     CUT = 4 * SLAB + 64, /* bytes from a row of cut codes to the next */
@@ -37,7 +38,7 @@ typedef struct excess {
  * groups is added apart. Where it is in many, codes and weights are widened to pairs of 16 bits, of each block those of
  * even bytes before those of odd bytes. */
 typedef struct pairs {
-    _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[M * PITCH], sum[M * N];
+    _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[M * PITCH], sum[PANELS * M * N];
     _Alignas(64) uint8_t cut[M * CUT];
     _Alignas(32) uint8_t largest[MEASURED]; /* code of each block, of all rows */
     const uint8_t *slab;                    /* codes, of the first row */

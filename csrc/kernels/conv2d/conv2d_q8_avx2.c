@@ -385,6 +385,24 @@ INLINE void run_slab(part *p, const nnf_conv2d_ways *ways, const uint8_t *larges
         (vectors == 2 ? excess_wide : excess_narrow)(p, ways->plain & wide->above);
 }
 
+/* Adds what a slab, whose first block is b, gives to a panel's sums. */
+INLINE void add_slab(const nnf_conv2d_q8_tile *t, const int32_t *panel, pairs *wide, size_t b, int32_t *sum,
+                     const int vectors)
+{
+    const size_t width = (size_t)(8 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK, at = 4 * BLOCK * b;
+    const uint8_t *fours = nnf_conv2d_q8_limits(panel, width, t->groups);
+    const uint8_t *eights = fours + nnf_conv2d_q8_blocks(t->groups);
+    const uint8_t *largest = b < MEASURED ? wide->largest + b : NULL;
+    part p = {.tile = t, .a = t->a + at, .w = nnf_conv2d_q8_weights(panel, width) + at * width, .wide = wide,
+              .from = b ? sum : panel, .step = b ? N : 0, .sum = sum};
+    nnf_conv2d_ways ways = nnf_conv2d_ways_of(t->groups, b);
+    if (largest)
+        nnf_conv2d_ways_set(&ways, within(largest, fours + b, blocks - b), within(largest, eights + b, blocks - b));
+    else
+        nnf_conv2d_ways_set(&ways, 0, 0);
+    run_slab(&p, &ways, largest, vectors);
+}
+
 /* The sums of one panel. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
@@ -394,31 +412,42 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     case 3: multiply_few(t, panel, sum, 3, vectors); return;
     default: break;
     }
-    pairs *wide = work;
-    const size_t width = (size_t)(8 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK;
-    const uint8_t *fours = nnf_conv2d_q8_limits(panel, width, t->groups);
-    const uint8_t *eights = fours + nnf_conv2d_q8_blocks(t->groups);
-    part p = {.tile = t, .a = t->a, .w = nnf_conv2d_q8_weights(panel, width), .wide = wide, .from = panel, .sum = sum};
-    for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS, p.a += 4 * SLAB, p.w += 4 * SLAB * width) {
-        nnf_conv2d_ways ways = nnf_conv2d_ways_of(t->groups, b);
-        const uint8_t *largest = b < MEASURED ? wide->largest + b : NULL;
-        if (largest)
-            nnf_conv2d_ways_set(&ways, within(largest, fours + b, blocks - b), within(largest, eights + b, blocks - b));
-        else
-            nnf_conv2d_ways_set(&ways, 0, 0);
-        run_slab(&p, &ways, largest, vectors);
-    }
+    for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
+        add_slab(t, panel, work, b, sum, vectors);
+}
+
+/* PANELS panels, full ones, slab by slab: what is made of the codes of a slab serves all. */
+static __attribute__((noinline)) void run_panels(const nnf_conv2d_q8_tile *t, const int32_t *w, size_t first,
+                                                 pairs *p, const int raw)
+{
+    const size_t panel = nnf_conv2d_q8_panel(N, t->groups) / 4;
+    for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
+        for (size_t q = 0; q < PANELS; q++)
+            add_slab(t, w + q * panel, p, b, p->sum + q * M * N, 2);
+    for (size_t q = 0; q < PANELS; q++)
+        nnf_conv2d_put_panel(t, raw, w + q * panel, first + q * N, N, p->sum + q * M * N, 2);
 }
 
 INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
 {
     pairs p;
+    nnf_conv2d_q8_tile rest = *t;
+    const bool by_slabs = t->groups > SLAB && t->rows > FEW;
     p.slab = NULL;
-    /* A list pays the more the more panels use it; that of one slab of several only one does. */
-    p.most = t->groups <= SLAB && t->columns > N ? t->rows / (4 + 16 * N / t->columns) : 0;
     if (t->rows > FEW)
         measure(t, p.largest);
-    nnf_conv2d_each_panel(t, raw, &p, p.sum, run_panel);
+    if (by_slabs) {
+        p.most = t->rows / (4 + 16 / PANELS);
+        for (; rest.columns >= PANELS * N; rest.columns -= PANELS * N) {
+            const size_t first = t->columns - rest.columns;
+            run_panels(t, rest.w, first, &p, raw);
+            rest.w += PANELS * nnf_conv2d_q8_panel(N, t->groups) / 4;
+            rest.c += PANELS * N * (raw ? 4 : 1);
+        }
+    }
+    /* A list pays the more the more panels use it; that of one slab of several only one does. */
+    p.most = !by_slabs && t->columns > N ? t->rows / (4 + 16 * N / t->columns) : 0;
+    nnf_conv2d_each_panel(&rest, raw, &p, p.sum, run_panel);
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx2_30x16k4(const nnf_conv2d_q8_tile *t)

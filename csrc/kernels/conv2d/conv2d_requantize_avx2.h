@@ -162,6 +162,16 @@ INLINE void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns, c
     }
 }
 
+/* What a panel's sums [rows][16] give, from its column `first` on: codes, or the sums where `raw`. */
+INLINE void nnf_conv2d_put_panel(const nnf_conv2d_q8_tile *t, const int raw, const int32_t *panel, size_t first,
+                                 size_t columns, const int32_t *sum, const int vectors)
+{
+    if (raw)
+        nnf_conv2d_store_sums(t, columns, sum, (int32_t *)(t->c + 4 * first), vectors);
+    else
+        nnf_conv2d_finish_panel(t, panel, columns, sum, t->c + first, vectors);
+}
+
 /* The int32 sums [rows][16] of a panel of 8 * vectors columns, without the offsets of rows. */
 typedef void nnf_conv2d_sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum,
                                   const int vectors);
@@ -170,23 +180,16 @@ typedef void nnf_conv2d_sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *pa
 INLINE void nnf_conv2d_each_panel(const nnf_conv2d_q8_tile *t, const int raw, void *work, int32_t *sum,
                                   nnf_conv2d_sum_panel *sum_panel)
 {
-    const size_t n = NNF_CONV2D_FINISH_N, each = raw ? 4 : 1;
+    const size_t n = NNF_CONV2D_FINISH_N;
     const int32_t *w = t->w;
     for (size_t j = 0; j < t->columns; j += n, w += nnf_conv2d_q8_panel(n, t->groups) / 4) {
         const size_t columns = t->columns - j < n ? t->columns - j : n;
-        uint8_t *c = t->c + j * each;
         if (nnf_conv2d_width(columns, n) == n) {
             sum_panel(t, w, work, sum, 2);
-            if (raw)
-                nnf_conv2d_store_sums(t, columns, sum, (int32_t *)c, 2);
-            else
-                nnf_conv2d_finish_panel(t, w, columns, sum, c, 2);
+            nnf_conv2d_put_panel(t, raw, w, j, columns, sum, 2);
         } else {
             sum_panel(t, w, work, sum, 1);
-            if (raw)
-                nnf_conv2d_store_sums(t, columns, sum, (int32_t *)c, 1);
-            else
-                nnf_conv2d_finish_panel(t, w, columns, sum, c, 1);
+            nnf_conv2d_put_panel(t, raw, w, j, columns, sum, 1);
         }
     }
 }
