@@ -86,10 +86,10 @@ cdef struct winograd_q8:
     nnf_conv2d_winograd_s16_qu8_tile_fn multiply
     nnf_conv2d_winograd_input_qu8_s16_nhwc_fn transform
     size_t out                                      # outputs of a patch on a side
-    size_t batch, height, width                     # of the input, in pixels of stride 1
-    size_t stride, image                            # and that of the convolution; bytes of an image
-    phases pixels                                   # of stride 2
-    size_t strip                                    # offset in the scratch of those of a run
+    size_t stride, image                            # of the convolution; bytes of an image
+    size_t batch, height, width                     # of the input
+    phases pixels                                   # of stride 2, and where in the scratch those of a run begin
+    size_t strip
     size_t out_height, out_width, units
     size_t top, left                                # padding
     size_t across, down, patches, blocks, panels    # patches of a row, of a column, of everything
@@ -355,7 +355,8 @@ cdef class Conv2dWinogradQ8(Step):
         p.strip = p.inputs + lines(products * p.tile.stride * sizeof(int16_t))
         self.scratch = p.strip
         if p.stride == 2:
-            self.scratch += nnf_winograd_q8_in(patch) * (patch * p.across + nnf_winograd_q8_taps(patch)) * channels
+            self.scratch += nnf_winograd_q8_in(patch) * (patch * min(p.across, most) + nnf_winograd_q8_taps(patch)) \
+                * channels
         self.work = <double>batch * p.out_height * p.out_width * units * channels * nnf_winograd_q8_taps(patch)**2
         self.tiles = <int>min(<double>(p.blocks * p.panels), self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
