@@ -33,7 +33,9 @@ cdef inline int64_t index_of(const uint8_t *indices, int width, size_t i) noexce
 cdef inline void copy_item(uint8_t *y, const uint8_t *x, size_t item) noexcept nogil:
     # memcpy of a known size is a move or two, where a call costs more than a short item does.
     cdef size_t at
-    if item == 4:
+    if item == 64:
+        memcpy(y, x, 64)
+    elif item == 4:
         memcpy(y, x, 4)
     elif item == 1:
         y[0] = x[0]
@@ -46,32 +48,58 @@ cdef inline void copy_item(uint8_t *y, const uint8_t *x, size_t item) noexcept n
         memcpy(y, x, item)
 
 
+cdef bint gather_by_one(const gather *p, const uint8_t *x, const uint8_t *indices, size_t first, size_t count,
+                        uint8_t *y) noexcept nogil:
+    """Items of a list by single indices, from number `first` on; whether all of these are inside."""
+    cdef size_t i, item = p.item, size = p.size[0]
+    cdef int width = p.width
+    cdef uint64_t index
+    for i in range(first, first + count):
+        index = <uint64_t>index_of(indices, width, i)  # below 0: above any size
+        if index >= size:
+            return False
+        copy_item(y, x + index * item, item)
+        y += item
+    return True
+
+
+cdef bint gather_by_tuples(const gather *p, const uint8_t *x, size_t place, const uint8_t *indices, size_t first,
+                           size_t count, uint8_t *y) noexcept nogil:
+    """The same by tuples of indices; place: the number of the list."""
+    cdef size_t i, source
+    cdef uint64_t index
+    cdef int d
+    for i in range(first, first + count):
+        source = place
+        for d in range(p.depth):
+            index = <uint64_t>index_of(indices, p.width, i * p.depth + d)
+            if index >= p.size[d]:
+                return False
+            source = source * p.size[d] + index
+        copy_item(y, x + source * p.item, p.item)
+        y += p.item
+    return True
+
+
 cdef void run_gather(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const gather *p = <const gather *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef const uint8_t *indices = <const uint8_t *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef size_t row, first, last, place, source, tuples, turn
-    cdef int64_t index
-    cdef int d
-    nnf_share(p.lists * p.shared * p.count, thread, threads, &first, &last)
-    if first == last:
-        return
-    place, turn = first // p.count, first % p.count  # of a row: its b and s as one number, its i
-    tuples = place // p.shared * p.count
-    for row in range(first, last):
-        if turn == p.count:
-            place, turn = place + 1, 0
-            tuples = place // p.shared * p.count
-        source = place
-        for d in range(p.depth):
-            index = index_of(indices, p.width, (tuples + turn) * p.depth + d)
-            if index < 0 or <size_t>index >= p.size[d]:
-                nnf_decline(run)
-                return
-            source = source * p.size[d] + <size_t>index
-        copy_item(y + row * p.item, x + source * p.item, p.item)
-        turn += 1
+    cdef size_t row, last, place, turn, count, begin
+    cdef bint inside
+    nnf_share(p.lists * p.shared * p.count, thread, threads, &row, &last)
+    while row < last:
+        place, turn = row // p.count, row % p.count  # of a row: its b and s as one number, its i
+        count, begin = min(last - row, p.count - turn), place // p.shared * p.count + turn
+        if p.depth == 1:
+            inside = gather_by_one(p, x + place * p.size[0] * p.item, indices, begin, count, y + row * p.item)
+        else:
+            inside = gather_by_tuples(p, x, place, indices, begin, count, y + row * p.item)
+        if not inside:
+            nnf_decline(run)
+            return
+        row += count
 
 
 cdef class Gather(Step):
