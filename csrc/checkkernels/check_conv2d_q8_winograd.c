@@ -65,20 +65,9 @@ static void check_input(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_conv2d_winograd2_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_input(c, twin, kernel, 2);
-}
-
-void nnf_check_conv2d_winograd3_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_input(c, twin, kernel, 3);
-}
-
-void nnf_check_conv2d_winograd4_input_qu8_s16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_input(c, twin, kernel, 4);
-}
+NNF_CHECK(conv2d_winograd2_input_qu8_s16_nhwc, check_input(c, twin, kernel, 2))
+NNF_CHECK(conv2d_winograd3_input_qu8_s16_nhwc, check_input(c, twin, kernel, 3))
+NNF_CHECK(conv2d_winograd4_input_qu8_s16_nhwc, check_input(c, twin, kernel, 4))
 
 typedef struct problem {
     size_t out, patches, units, channels;
@@ -222,17 +211,6 @@ static void check_tiles(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     }
 }
 
-void nnf_check_conv2d_winograd2_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_tiles(c, twin, kernel, 2);
-}
-
-void nnf_check_conv2d_winograd3_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_tiles(c, twin, kernel, 3);
-}
-
-void nnf_check_conv2d_winograd4_s16_qu8_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_tiles(c, twin, kernel, 4);
-}
+NNF_CHECK(conv2d_winograd2_s16_qu8_tile, check_tiles(c, twin, kernel, 2))
+NNF_CHECK(conv2d_winograd3_s16_qu8_tile, check_tiles(c, twin, kernel, 3))
+NNF_CHECK(conv2d_winograd4_s16_qu8_tile, check_tiles(c, twin, kernel, 4))

@@ -164,7 +164,7 @@ INLINE __m256i unscaled(const size_t out, __m256i y)
     return out == NNF_WINOGRAD_Q8_2 ? _mm256_srai_epi32(y, 2) : _mm256_srai_epi32(_mm256_mullo_epi32(y, ninth), 6);
 }
 
-/* What is between the products of patches and their outputs, in this order: of each column of products its outputs. */
+/* The products of one column of matrices, and of every column what its products add up to: a column of outputs. */
 typedef struct columns {
     _Alignas(64) int32_t products[IN][MOST][N];
     int32_t outputs[IN][OUT][MOST][N];
