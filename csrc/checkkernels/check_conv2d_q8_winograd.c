@@ -129,14 +129,20 @@ static void fill(nnf_check *c, problem *p, int kind)
     int16_t *v = nnf_check_alloc(c, 2 * elements(out, &r));
     nnf_check_fill_bytes(c, x, in * r.row);
     nnf_check_fill_bytes(c, filter, filter_bytes);
+    const uint8_t flip = nnf_check_below(c, 2) ? 0x80 : 0;
+    int32_t zero_point = (int32_t)nnf_check_below(c, 256) - 128;
+    if (nnf_winograd_q8_far(out) < 255) { /* weights that its 16 bits hold */
+        zero_point /= 2;
+        for (size_t i = 0; i < filter_bytes; i++)
+            filter[i] = (uint8_t)((int8_t)filter[i] / 2) ^ flip;
+    }
     transform(&r, x, v);
     for (size_t j = 0; j < p->units; j++) {
         bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
         nnf_check_multiplier(c, multiplier + j, exponent + j, kind ? -31 : -12, kind ? 31 : -1);
     }
     p->v = v, p->filter = filter;
-    p->scheme = (nnf_conv2d_q8_scheme){.flip = nnf_check_below(c, 2) ? 0x80 : 0,
-                                       .weight_zero_point = (int32_t)nnf_check_below(c, 256) - 128,
+    p->scheme = (nnf_conv2d_q8_scheme){.flip = flip, .weight_zero_point = zero_point,
                                        .input_zero_point = (int32_t)nnf_check_below(c, 256) - (r.is_signed ? 128 : 0),
                                        .bias = bias, .multiplier = multiplier, .exponent = exponent};
     p->zero_point = (int32_t)nnf_check_below(c, 256);
