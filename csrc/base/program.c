@@ -22,13 +22,12 @@ typedef struct execution {
     int threads; /* that it asks for */
     int granted; /* that it runs on: fewer where others have some of the cores */
     bool divides; /* something may stop it: long steps are done in parts */
-    int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
-    size_t done;
+    int outcome;
+    size_t done; /* steps; as the outcome, it changes between two of them */
     nnf_history *history; /* NULL: this run can use one thread only, or nobody keeps it */
     int wanted;           /* threads, were there no others */
-    int64_t slept_ns;     /* by the caller, for other threads */
+    int64_t waited_ns;    /* by the caller for other threads, beyond spin_us each time */
     int64_t ran_ns;       /* without waiting for a turn */
-    nnf_barrier barrier;
     int32_t at[MOST_SHARES]; /* the first part of each thread's share of the step that is not done */
 } execution;
 
@@ -64,9 +63,10 @@ int nnf_step_leaves(const nnf_run *run)
     return 1;
 }
 
-/* What has to happen between two steps, or where one was left, once for the whole team. */
-static void between(execution *e, size_t step, int threads)
+/* What has to happen behind step e->done, or where it was left, once for the whole team. */
+static void between(execution *e, int threads)
 {
+    const size_t step = e->done;
     nnf_middle *m = &e->middle;
     if (e->times_ns) {
         const int64_t now = nnf_now_ns();
@@ -76,7 +76,6 @@ static void between(execution *e, size_t step, int threads)
     if (atomic_load_explicit(&m->left, memory_order_relaxed)) {
         atomic_store_explicit(&m->left, 0, memory_order_relaxed);
         m->shares = m->shares ? m->shares : threads;
-        e->done = step;
         e->outcome = reason(&e->run);
         if (e->outcome == NNF_DONE)
             e->outcome = YIELDED; /* what was in the way has gone meanwhile: the gate lets it pass */
@@ -125,24 +124,18 @@ static void do_step(execution *e, const nnf_step *step, int thread, int threads)
     step->fn(step, &e->run, thread, threads);
 }
 
-static void body(void *argument, int thread, int threads)
+static void do_share(void *argument, int share, int shares)
 {
     execution *e = argument;
-    const nnf_step *steps = e->program->steps;
-    const size_t count = e->program->count;
-    for (size_t i = e->done; i < count; i++) {
-        do_step(e, &steps[i], thread, threads);
-        if (threads == 1) {
-            between(e, i, threads);
-        } else if (i + 1 == count) {
-            return; /* the caller waits for all to leave, and has nothing to tell them then */
-        } else if (nnf_barrier_arrive(&e->barrier, threads, e->spin_us, thread ? NULL : &e->slept_ns)) {
-            between(e, i, threads);
-            nnf_barrier_release(&e->barrier);
-        }
-        if (e->outcome != NNF_DONE)
-            return;
-    }
+    do_step(e, &e->program->steps[e->done], share, shares);
+}
+
+/* After a step, or where it was left: whether another one follows. */
+static int next_step(void *argument, int shares)
+{
+    execution *e = argument;
+    between(e, shares);
+    return e->outcome == NNF_DONE && e->done < e->program->count;
 }
 
 /* Runs from step e->done on, until something ends it. */
@@ -151,15 +144,9 @@ static void run_on(execution *e)
     const int64_t began = e->history || e->times_ns ? nnf_now_ns() : 0;
     e->outcome = NNF_DONE;
     e->last_ns = began;
-    if (e->granted <= 1) {
-        body(e, 0, 1);
-    } else {
-        const nnf_team_run_fn team = e->run.team ? e->run.team : nnf_team_run;
-        const int threads = team(body, e, e->granted, e->spin_us, &e->slept_ns);
-        const size_t last = e->program->count - 1;
-        if (threads > 1 && e->outcome == NNF_DONE && e->done == last)
-            between(e, last, threads);
-    }
+    const nnf_team_run_fn team = e->run.team && e->granted > 1 ? e->run.team : nnf_team_run;
+    if (e->done < e->program->count)
+        team(do_share, next_step, e, e->granted, e->spin_us, &e->waited_ns);
     if (e->history)
         e->ran_ns += nnf_now_ns() - began;
 }
@@ -208,7 +195,7 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
         nnf_gate_leave(run->turn, e.threads);
     }
     if (e.history && e.outcome == NNF_DONE)
-        nnf_room_learn(&room, history, e.granted, wanted, e.slept_ns, e.ran_ns, nnf_now_ns());
+        nnf_room_learn(&room, history, e.granted, wanted, e.waited_ns, e.ran_ns, nnf_now_ns());
     *done = e.done;
     return e.outcome;
 }

@@ -45,17 +45,17 @@ static int64_t average(int64_t *kept, int64_t value)
     return now;
 }
 
-/* Whether the caller slept far longer than this program has it do: a thread that it waited for did not run. */
-static bool was_held_up(nnf_history *history, int64_t slept_ns)
+/* Whether the caller waited far longer than this program has it do: a thread that it waited for did not run. */
+static bool was_held_up(nnf_history *history, int64_t waited_ns)
 {
-    int64_t *least = &history->least_sleep_ns;
-    const int64_t before = __atomic_load_n(least, __ATOMIC_RELAXED), slept = slept_ns + 1;
-    if (!before || slept < before)
-        __atomic_store_n(least, slept, __ATOMIC_RELAXED);
-    return before && slept > 2 * before + LATE_NS;
+    int64_t *least = &history->least_wait_ns;
+    const int64_t before = __atomic_load_n(least, __ATOMIC_RELAXED), waited = waited_ns + 1;
+    if (!before || waited < before)
+        __atomic_store_n(least, waited, __ATOMIC_RELAXED);
+    return before && waited > 2 * before + LATE_NS;
 }
 
-void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t slept_ns, int64_t ran_ns,
+void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t waited_ns, int64_t ran_ns,
                     int64_t now_ns)
 {
     const bool had_fewer = __atomic_exchange_n(&history->had_fewer, threads < wanted, __ATOMIC_RELAXED);
@@ -67,7 +67,7 @@ void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wante
                                            : __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
     if (threads <= 1)
         return;
-    bool late = was_held_up(history, slept_ns);
+    bool late = was_held_up(history, waited_ns);
     if (late && fewer > full)
         late = __atomic_add_fetch(&history->held_up, 1, __ATOMIC_RELAXED) % TRIED_RUNS == 0;
     nnf_room_judge(room, threads, late, now_ns);

@@ -1,89 +1,28 @@
 #define _GNU_SOURCE
 #include "nnf/team.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "nnf/clock.h"
-#include "nnf/futex.h"
-
-/* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses. */
-static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
-{
-    if (atomic_load_explicit(word, memory_order_acquire) != value)
-        return 1;
-    if (spin_us <= 0)
-        return 0;
-    const int64_t end = nnf_now_ns() + (int64_t)spin_us * 1000;
-    do {
-        for (int i = 0; i < 64; i++) {
-            nnf_pause();
-            if (atomic_load_explicit(word, memory_order_acquire) != value)
-                return 1;
-        }
-    } while (nnf_now_ns() < end);
-    return 0;
-}
-
-/* Waits until *word differs from value. `sleepers` tells the waker that a system call is needed: it is raised before
- * the futex checks the word again, and the waker changes the word before it reads it (both sequentially consistent). */
-static void wait_while(_Atomic uint32_t *word, uint32_t value, _Atomic uint32_t *sleepers, int spin_us,
-                       int64_t *slept_ns)
-{
-    if (spin_while(word, value, spin_us))
-        return;
-    const int64_t began = slept_ns ? nnf_now_ns() : 0;
-    atomic_fetch_add(sleepers, 1);
-    while (atomic_load(word) == value)
-        nnf_futex_wait(word, value, 0);
-    atomic_fetch_sub(sleepers, 1);
-    if (slept_ns)
-        *slept_ns += nnf_now_ns() - began;
-}
-
-int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us, int64_t *slept_ns)
-{
-    const uint32_t phase = atomic_load_explicit(&barrier->phase, memory_order_acquire);
-    /* acq_rel: publishes this thread's writes and, for the last to arrive, sees those of the others. */
-    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 == (uint32_t)threads)
-        return 1;
-    wait_while(&barrier->phase, phase, &barrier->sleepers, spin_us, slept_ns);
-    return 0;
-}
-
-void nnf_barrier_release(nnf_barrier *barrier)
-{
-    atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
-    atomic_fetch_add(&barrier->phase, 1); /* pairs with the acquire loads of the waiting threads */
-    if (atomic_load(&barrier->sleepers))
-        nnf_futex_wake(&barrier->phase, INT_MAX);
-}
-
+/* A thread of the team. It serves a meeting, whoever its work there belongs to, until it is sent to another one. */
 typedef struct worker {
     struct worker *next_idle;
-    _Atomic uint32_t ticket; /* raised once for each job; futex word */
-    _Atomic uint32_t sleepers;
-    struct job *job;
-    int thread;
-    cpu_set_t home;     /* processors it may use */
-    _Atomic pid_t id;   /* 0 until the above is known */
-    _Atomic int is_sent; /* its processors were narrowed for this job */
+    _Atomic uintptr_t place; /* a meeting, and in the low bits a seat of it */
+    cpu_set_t home;          /* processors it may use */
+    _Atomic pid_t id;        /* 0 until the above is known */
 } worker;
 
-/* One call of nnf_team_run, on its caller's stack. */
-typedef struct job {
-    nnf_team_fn fn;
-    void *argument;
-    int threads;
-    int spin_us;
-    _Atomic uint32_t running; /* workers not done yet; futex word */
-} job;
+enum { SEATS = NNF_TEAM_MAX }; /* what meetings are aligned to, so that a seat fits below */
 
 static pthread_mutex_t team_lock = PTHREAD_MUTEX_INITIALIZER;
 static worker *idle_workers;
+static nnf_meeting *idle_meetings; /* never freed: workers may look at them at any time */
 static int worker_count;
 static int worker_limit = NNF_TEAM_MAX - 1;
 static int leased_count;
@@ -104,6 +43,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
     idle_workers = NULL;
+    idle_meetings = NULL;
     worker_count = 0;
     leased_count = 0;
     atomic_fetch_add(&forks, 1);
@@ -137,55 +77,51 @@ void nnf_team_renew(_Atomic uint32_t *seen, void (*renew)(void *), void *what)
     pthread_mutex_unlock(&team_lock);
 }
 
-/* A sleeping worker is often woken on the processor of the thread that wakes it, and waits there for milliseconds while
- * that thread works and spins: it is sent elsewhere first, and lifts the restriction itself. */
-static void send_away(worker *to, int cpu)
+static nnf_meeting *meeting_of(uintptr_t place)
 {
-    const pid_t id = atomic_load(&to->id);
-    cpu_set_t others;
-    if (!id || cpu < 0)
-        return;
-    others = to->home;
-    CPU_CLR((size_t)cpu, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(id, sizeof others, &others) == 0)
-        atomic_store(&to->is_sent, 1);
+    return (nnf_meeting *)(place / SEATS * SEATS);
+}
+
+static int seat_of(uintptr_t place)
+{
+    return (int)(place % SEATS);
+}
+
+/* Wakes a worker that sleeps in a seat. It is often woken on the processor of the thread that wakes it, and waits there for
+ * milliseconds while that thread works: so for as long as the system looks for a processor, it may not use that one. */
+static void wake_elsewhere(worker *w, nnf_meeting *meeting, int seat)
+{
+    const pid_t id = atomic_load(&w->id);
+    const int cpu = sched_getcpu();
+    bool narrowed = false;
+    if (id && cpu >= 0) {
+        cpu_set_t others = w->home;
+        CPU_CLR((size_t)cpu, &others);
+        narrowed = CPU_COUNT(&others) > 0 && sched_setaffinity(id, sizeof others, &others) == 0;
+    }
+    nnf_meeting_wake(meeting, seat);
+    if (narrowed)
+        sched_setaffinity(id, sizeof w->home, &w->home);
 }
 
 static void *worker_main(void *argument)
 {
     worker *self = argument;
-    uint32_t seen = 0;
-    int spin_us = 0;
     if (sched_getaffinity(0, sizeof self->home, &self->home) == 0)
         atomic_store(&self->id, (pid_t)syscall(SYS_gettid));
     for (;;) {
-        wait_while(&self->ticket, seen, &self->sleepers, spin_us, NULL);
-        seen++;
-        job *current = self->job;
-        const int thread = self->thread;
-        spin_us = current->spin_us;
-        if (atomic_exchange(&self->is_sent, 0))
-            sched_setaffinity(0, sizeof self->home, &self->home);
-        current->fn(current->argument, thread, current->threads);
-        /* Idle again before the caller may return, so that its next run finds this worker. */
-        pthread_mutex_lock(&team_lock);
-        self->next_idle = idle_workers;
-        idle_workers = self;
-        leased_count--;
-        pthread_mutex_unlock(&team_lock);
-        /* The caller may return as soon as the count is 0, and its stack with the job be gone: the wake-up only names
-         * the address, and one that arrives late is a spurious wake-up for whoever waits there then. */
-        if (atomic_fetch_sub(&current->running, 1) == 1)
-            nnf_futex_wake(&current->running, 1);
+        const uintptr_t place = atomic_load(&self->place);
+        nnf_meeting_serve(meeting_of(place), seat_of(place), &self->place, place);
     }
     return NULL;
 }
 
-static worker *new_worker(void)
+static worker *new_worker(uintptr_t place)
 {
     worker *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return NULL;
+    atomic_init(&fresh->place, place);
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
@@ -204,20 +140,13 @@ static worker *new_worker(void)
     return fresh;
 }
 
-/* How many of `wanted` threads the limit leaves room for, which count as leased then; the lock is held. */
-static int lease(int wanted)
-{
-    const int left = worker_limit - leased_count;
-    const int taken = wanted < left ? wanted : left > 0 ? left : 0;
-    leased_count += taken;
-    return taken;
-}
-
 int nnf_team_lease(int wanted)
 {
     nnf_team_watch_forks();
     pthread_mutex_lock(&team_lock);
-    const int taken = lease(wanted > 0 ? wanted : 0);
+    const int left = worker_limit > leased_count ? worker_limit - leased_count : 0;
+    const int taken = wanted < left ? wanted : left;
+    leased_count += taken;
     pthread_mutex_unlock(&team_lock);
     return taken;
 }
@@ -229,58 +158,116 @@ void nnf_team_give_back(int leased)
     pthread_mutex_unlock(&team_lock);
 }
 
-int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns)
+/* What a caller borrows for a run. */
+typedef struct crew {
+    nnf_meeting *meeting;
+    worker *workers[NNF_TEAM_MAX - 1];
+    int count;
+} crew;
+
+static nnf_meeting *take_meeting(void)
 {
-    worker *mine[NNF_TEAM_MAX];
-    int count = 0;
+    nnf_meeting *m = idle_meetings;
+    if (m) {
+        idle_meetings = m->next;
+    } else {
+        m = aligned_alloc(SEATS, (sizeof *m + SEATS - 1) / SEATS * SEATS);
+        if (m)
+            memset(m, 0, sizeof *m);
+    }
+    return m;
+}
+
+/* A meeting and up to `wanted` workers, each of which has been told its seat there; those that come from elsewhere are
+ * woken. False: there is no worker to be had. */
+static bool borrow(crew *c, int wanted)
+{
+    uintptr_t left[NNF_TEAM_MAX - 1]; /* where workers were before; 0: here */
+    nnf_team_watch_forks();
+    pthread_mutex_lock(&team_lock);
+    c->count = 0;
+    c->meeting = leased_count < worker_limit ? take_meeting() : NULL;
+    while (c->meeting && c->count < wanted && leased_count < worker_limit) {
+        const uintptr_t place = (uintptr_t)c->meeting + (uintptr_t)c->count + 1;
+        worker *next = idle_workers;
+        left[c->count] = 0;
+        if (next) {
+            idle_workers = next->next_idle;
+            if (atomic_load(&next->place) != place)
+                left[c->count] = atomic_exchange(&next->place, place);
+        } else {
+            next = new_worker(place);
+            if (!next)
+                break;
+            worker_count++;
+        }
+        leased_count++;
+        c->workers[c->count++] = next;
+    }
+    if (c->meeting && !c->count) {
+        c->meeting->next = idle_meetings;
+        idle_meetings = c->meeting;
+    }
+    pthread_mutex_unlock(&team_lock);
+    for (int i = 0; i < c->count; i++) {
+        nnf_meeting *m = meeting_of(left[i]);
+        if (m && nnf_meeting_sleepers(m, (uint64_t)1 << seat_of(left[i])))
+            wake_elsewhere(c->workers[i], m, seat_of(left[i]));
+    }
+    return c->count > 0;
+}
+
+/* The workers need not have noticed that the run is over. */
+static void bring_back(crew *c)
+{
+    pthread_mutex_lock(&team_lock);
+    while (c->count) { /* the next run finds them in the same order */
+        worker *w = c->workers[--c->count];
+        w->next_idle = idle_workers;
+        idle_workers = w;
+        leased_count--;
+    }
+    c->meeting->next = idle_meetings;
+    idle_meetings = c->meeting;
+    pthread_mutex_unlock(&team_lock);
+}
+
+static void begin(crew *c, const nnf_work *work)
+{
+    nnf_meeting_open(c->meeting, work);
+    for (int seat = 1; seat <= c->count; seat++) {
+        if (nnf_meeting_sleepers(c->meeting, (uint64_t)1 << seat))
+            wake_elsewhere(c->workers[seat - 1], c->meeting, seat);
+    }
+}
+
+int nnf_team_run(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int threads, int spin_us, int64_t *waited_ns)
+{
+    crew c;
     if (threads > NNF_TEAM_MAX)
         threads = NNF_TEAM_MAX;
-    if (threads > 1) {
-        nnf_team_watch_forks();
-        pthread_mutex_lock(&team_lock);
-        while (count < threads - 1 && leased_count < worker_limit) {
-            worker *next = idle_workers;
-            if (next) {
-                idle_workers = next->next_idle;
-            } else {
-                next = new_worker();
-                if (!next)
-                    break;
-                worker_count++;
-            }
-            leased_count++;
-            mine[count++] = next;
-        }
-        pthread_mutex_unlock(&team_lock);
-    }
-    if (!count) {
-        fn(argument, 0, 1);
+    if (threads < 2 || !borrow(&c, threads - 1)) {
+        do
+            fn(argument, 0, 1);
+        while (next && next(argument, 1));
         return 1;
     }
-    job current = {.fn = fn, .argument = argument, .threads = count + 1, .spin_us = spin_us};
-    atomic_store_explicit(&current.running, (uint32_t)count, memory_order_relaxed);
-    for (int i = 0; i < count; i++) {
-        mine[i]->job = &current;
-        mine[i]->thread = i + 1;
-        atomic_fetch_add(&mine[i]->ticket, 1); /* publishes the job; pairs with the worker's acquire */
-        if (atomic_load(&mine[i]->sleepers)) {
-            send_away(mine[i], sched_getcpu());
-            nnf_futex_wake(&mine[i]->ticket, 1);
-        }
-    }
-    fn(argument, 0, count + 1);
-    for (;;) {
-        const uint32_t left = atomic_load(&current.running);
-        if (!left)
-            break;
-        if (spin_while(&current.running, left, spin_us))
-            continue;
-        const int64_t began = slept_ns ? nnf_now_ns() : 0;
-        nnf_futex_wait(&current.running, left, 0);
-        if (slept_ns)
-            *slept_ns += nnf_now_ns() - began;
-    }
-    return count + 1;
+    const int shares = c.count + 1;
+    begin(&c, &(nnf_work){fn, next, argument, .shares = shares, .seats = shares, .walkers = 1, .spin_us = spin_us});
+    nnf_meeting_walk(c.meeting, 0, waited_ns);
+    bring_back(&c);
+    return shares;
+}
+
+int nnf_team_call(nnf_team_fn fn, void *argument, int spin_us)
+{
+    crew c;
+    if (!borrow(&c, 1))
+        return 0;
+    begin(&c, &(nnf_work){fn, NULL, argument, .shares = 1, .seats = 2, .walkers = 1, .spin_us = spin_us});
+    nnf_meeting_wait(c.meeting, 0);
+    bring_back(&c);
+    return 1;
 }
 
 void nnf_team_set_limit(int workers)

@@ -110,6 +110,33 @@ static int run_many(unsigned seed, int runs)
     return 0;
 }
 
+enum { ROUNDS = 3, SHARES = 5 };
+
+static void count_share(void *argument, int share, int shares)
+{
+    ((int *)argument)[share] += shares;
+}
+
+static int next_round(void *argument, int shares)
+{
+    return ((int *)argument)[shares - 1] < ROUNDS * shares;
+}
+
+/* Whoever else has a seat, and a share with it, need not come. */
+static int run_without_the_others(void)
+{
+    static nnf_meeting meeting;
+    int counts[SHARES] = {0};
+    const nnf_work work = {count_share, next_round, counts, .shares = SHARES, .seats = SHARES, .walkers = 1};
+    nnf_meeting_open(&meeting, &work);
+    nnf_meeting_walk(&meeting, 2, NULL);
+    for (int i = 0; i < SHARES; i++) {
+        if (counts[i] != ROUNDS * SHARES)
+            return 1;
+    }
+    return 0;
+}
+
 static void *caller(void *argument)
 {
     return run_many(*(unsigned *)argument, RUNS) ? argument : NULL;
@@ -155,10 +182,14 @@ int main(int argc, char **argv)
         with_fork |= strcmp(argv[i], "--fork") == 0;
 #ifdef _OPENMP
         if (strcmp(argv[i], "--openmp") == 0) {
-            nnf_team_openmp_init((nnf_team_door){nnf_team_run, nnf_team_lease, nnf_team_give_back});
+            nnf_team_openmp_init((nnf_team_door){nnf_team_call, nnf_team_lease, nnf_team_give_back});
             team = nnf_team_openmp_run;
         }
 #endif
+    }
+    if (run_without_the_others()) {
+        puts("team_stress: a thread that did not come was missed");
+        return 1;
     }
     nnf_team_set_limit(3);
     nnf_fair_init(&fair, 3);

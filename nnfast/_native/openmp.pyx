@@ -2,21 +2,21 @@
 
 from libc.stdint cimport int64_t
 
-from .threads cimport Team, nnf_team_fn, nnf_team_run_fn, team_give_back, team_lease, team_run
+from .threads cimport Team, nnf_team_fn, nnf_team_next_fn, team_call, team_give_back, team_lease
 
 cdef extern from "nnf/team.h":
     ctypedef struct nnf_team_door:
-        nnf_team_run_fn run
+        int (*call)(nnf_team_fn fn, void *argument, int spin_us) noexcept nogil
         int (*lease)(int wanted) noexcept nogil
         void (*give_back)(int leased) noexcept nogil
 
     void nnf_team_openmp_init(nnf_team_door door)
-    int nnf_team_openmp_run(nnf_team_fn fn, void *argument, int threads, int spin_us,
-                            int64_t *slept_ns) noexcept nogil
+    int nnf_team_openmp_run(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int threads, int spin_us,
+                            int64_t *waited_ns) noexcept nogil
 
 
 cdef nnf_team_door door
-door.run, door.lease, door.give_back = team_run, team_lease, team_give_back
+door.call, door.lease, door.give_back = team_call, team_lease, team_give_back
 nnf_team_openmp_init(door)
 
 cdef Team openmp = Team("openmp")

@@ -18,9 +18,10 @@ cdef extern from "nnf/gate.h":
         int32_t priority
 
 cdef extern from "nnf/step.h":
-    ctypedef void (*nnf_team_fn)(void *argument, int thread, int threads) noexcept nogil
-    ctypedef int (*nnf_team_run_fn)(nnf_team_fn fn, void *argument, int threads, int spin_us,
-                                    int64_t *slept_ns) noexcept nogil
+    ctypedef void (*nnf_team_fn)(void *argument, int share, int shares) noexcept nogil
+    ctypedef int (*nnf_team_next_fn)(void *argument, int shares) noexcept nogil
+    ctypedef int (*nnf_team_run_fn)(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int threads, int spin_us,
+                                    int64_t *waited_ns) noexcept nogil
 
     ctypedef struct nnf_run:
         void **slot
@@ -74,8 +75,8 @@ cdef int run_program(const nnf_program *program, const nnf_run *run, int threads
 cdef bint step_leaves(const nnf_run *run) noexcept nogil
 
 
-# nnf_team_run, nnf_team_lease and nnf_team_give_back, for teams in other modules.
-cdef int team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns) noexcept nogil
+# nnf_team_call, nnf_team_lease and nnf_team_give_back, for teams in other modules.
+cdef int team_call(nnf_team_fn fn, void *argument, int spin_us) noexcept nogil
 cdef int team_lease(int wanted) noexcept nogil
 cdef void team_give_back(int leased) noexcept nogil
 

@@ -35,15 +35,15 @@ cdef extern from "nnf/room.h":
     ctypedef struct nnf_room:
         pass
 
-    void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t slept_ns, int64_t ran_ns,
-                        int64_t now_ns)
+    void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t waited_ns,
+                        int64_t ran_ns, int64_t now_ns)
     int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns)
     void nnf_room_judge(nnf_room *room, int threads, bint was_late, int64_t now_ns)
 
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
     uint32_t nnf_team_forks() nogil
-    int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns) nogil
+    int nnf_team_call(nnf_team_fn fn, void *argument, int spin_us) nogil
     int nnf_team_lease(int wanted) nogil
     void nnf_team_give_back(int leased) nogil
     void nnf_team_set_limit(int workers) nogil
@@ -66,8 +66,8 @@ cdef bint step_leaves(const nnf_run *run) noexcept nogil:
     return nnf_step_leaves(run)
 
 
-cdef int team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns) noexcept nogil:
-    return nnf_team_run(fn, argument, threads, spin_us, slept_ns)
+cdef int team_call(nnf_team_fn fn, void *argument, int spin_us) noexcept nogil:
+    return nnf_team_call(fn, argument, spin_us)
 
 
 cdef int team_lease(int wanted) noexcept nogil:
@@ -300,5 +300,5 @@ cdef class Room:
     def judge(self, int threads, bint was_late, int64_t now_ns):
         nnf_room_judge(&self.c, threads, was_late, now_ns)
 
-    def learn(self, int threads, int wanted, int64_t slept_ns, int64_t ran_ns, int64_t now_ns):
-        nnf_room_learn(&self.c, &self.history, threads, wanted, slept_ns, ran_ns, now_ns)
+    def learn(self, int threads, int wanted, int64_t waited_ns, int64_t ran_ns, int64_t now_ns):
+        nnf_room_learn(&self.c, &self.history, threads, wanted, waited_ns, ran_ns, now_ns)

@@ -15,7 +15,7 @@ typedef struct nnf_room {
 
 /* What the runs of one program that could use several threads have met so far; zero-initialised, all atomic. */
 typedef struct nnf_history {
-    int64_t least_sleep_ns;    /* that the caller slept for other threads; from 1 on, 0: no run yet */
+    int64_t least_wait_ns;    /* of the caller for other threads; from 1 on, 0: no run yet */
     int64_t full_ns, fewer_ns; /* recent average of runs on all threads wanted, and on fewer; 0: none */
     uint32_t held_up;          /* runs that were held up although fewer threads take longer */
     bool had_fewer;            /* the last one ran on fewer */
@@ -27,11 +27,11 @@ int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns);
 /* A run on more than one thread has ended, and was held up by a late one or not. */
 void nnf_room_judge(nnf_room *room, int threads, bool was_late, int64_t now_ns);
 
-/* A run on `threads` of those wanted has ended, whose caller slept so long for others: judges whether it was held up, and
+/* A run on `threads` of those wanted has ended, whose caller waited so long for others: judges whether it was held up, and
  * whether fewer threads are worth it. Where every processor is in use, more threads get more of them although each
  * meeting waits: so runs take fewer only if they are not slower so, which is tried at times. The first run on all threads
  * after one on fewer says nothing: those left out have slept meanwhile, and had to be woken. */
-void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t slept_ns, int64_t ran_ns,
+void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t waited_ns, int64_t ran_ns,
                     int64_t now_ns);
 
 #endif

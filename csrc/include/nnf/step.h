@@ -8,9 +8,11 @@
 struct nnf_turn;
 struct nnf_middle;
 
-/* A share of work that every thread of a team does, and how a team has that done (team.h). */
-typedef void (*nnf_team_fn)(void *argument, int thread, int threads);
-typedef int (*nnf_team_run_fn)(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
+/* A share of work; what comes between two rounds of shares, 0 after the last; and how a team has them done (team.h). */
+typedef void (*nnf_team_fn)(void *argument, int share, int shares);
+typedef int (*nnf_team_next_fn)(void *argument, int shares);
+typedef int (*nnf_team_run_fn)(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int threads, int spin_us,
+                               int64_t *waited_ns);
 
 /* One running execution as a step sees it. */
 typedef struct nnf_run {
@@ -25,8 +27,8 @@ typedef struct nnf_run {
 
 typedef struct nnf_step nnf_step;
 
-/* Does this thread's share of the step; every thread of the team calls it once. Allocates nothing. It cannot fail, but
- * it may decline the values that it finds, and leave its outputs as they come. */
+/* Does share `thread` of the step's `threads`; each is done once, by any thread, several perhaps by one. Allocates
+ * nothing. It cannot fail, but it may decline the values that it finds, and leave its outputs as they come. */
 typedef void (*nnf_step_fn)(const nnf_step *step, const nnf_run *run, int thread, int threads);
 
 struct nnf_step {

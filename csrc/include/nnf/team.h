@@ -8,14 +8,17 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "nnf/meeting.h"
 #include "nnf/step.h"
 
-#define NNF_TEAM_MAX 64
+/* Does fn(argument, s, n) for s = 0..n-1 on the caller and n - 1 workers, each share by whichever thread takes it first;
+ * then next(argument, n) by one of them, and all again until that returns 0 (NULL: once). Returns n, 1 <= n <= threads.
+ * Each share sees what all shares before the last `next` wrote. Waiting threads spin for about spin_us microseconds, then
+ * sleep; *waited_ns (or NULL) grows by the time that the caller waited beyond that. */
+int nnf_team_run(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int threads, int spin_us, int64_t *waited_ns);
 
-/* Runs fn(argument, t, n) for t = 0..n-1 at the same time, t = 0 on the caller; returns n, 1 <= n <= threads.
- * The caller waits for all; waiting threads spin for about spin_us microseconds, then sleep. *slept_ns (or NULL) grows
- * by the time that the caller slept. */
-int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
+/* Has fn(argument, 0, 1) done by a worker while the caller waits. 0: there is none to be had, and nothing was done. */
+int nnf_team_call(nnf_team_fn fn, void *argument, int spin_us);
 
 /* Counts up to `wanted` further threads that others start for a run against the limit below; returns how many, to be
  * given back after it. */
@@ -23,17 +26,18 @@ int nnf_team_lease(int wanted);
 void nnf_team_give_back(int leased);
 
 /* The same by an OpenMP region. A worker of the team opens it while the caller sleeps: OpenMP keeps threads for whoever
- * opens regions, so that a child forked by a caller has none to wait for. Waiting is up to OpenMP (OMP_WAIT_POLICY);
- * barriers between steps are those below. *slept_ns does not grow.
+ * opens regions, so that a child forked by a caller has none to wait for. Threads wait between steps as above, before and
+ * after a region as OpenMP has them (OMP_WAIT_POLICY).
  * It lives in a module of its own, which names the functions above to it once. */
 typedef struct nnf_team_door {
-    nnf_team_run_fn run;
+    int (*call)(nnf_team_fn fn, void *argument, int spin_us);
     int (*lease)(int wanted);
     void (*give_back)(int leased);
 } nnf_team_door;
 
 void nnf_team_openmp_init(nnf_team_door door);
-int nnf_team_openmp_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
+int nnf_team_openmp_run(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int threads, int spin_us,
+                        int64_t *waited_ns);
 
 /* Upper bound for the sum of threads that concurrent runs occupy beyond their callers. */
 void nnf_team_set_limit(int workers);
@@ -52,17 +56,5 @@ void nnf_team_watch_forks(void);
  * may have held what it describes, and do not exist in the child. `seen` belongs to it: nnf_team_forks() at its
  * initialisation, or 0. The lock that this takes is never held at a fork. */
 void nnf_team_renew(_Atomic uint32_t *seen, void (*renew)(void *), void *what);
-
-/* Meeting point of the threads of one run; zero-initialised. */
-typedef struct nnf_barrier {
-    _Atomic uint32_t arrived;
-    _Atomic uint32_t phase; /* futex word */
-    _Atomic uint32_t sleepers;
-} nnf_barrier;
-
-/* True for exactly one thread, the last to arrive: it may act for all and must then call nnf_barrier_release.
- * The others return false after the release; *slept_ns (or NULL) grows by the time that this thread slept. */
-int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us, int64_t *slept_ns);
-void nnf_barrier_release(nnf_barrier *barrier);
 
 #endif
