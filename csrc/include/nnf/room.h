@@ -1,4 +1,4 @@
-/* How many threads runs should take beside others. A thread that the system has put aside holds up all that meet it; so
+/* How many of OpenMP's threads runs should take beside others. One that the system has put aside holds up the others; so
  * a run that was held up has the next ones take a thread less for some milliseconds, for longer each time that this
  * happens again, and a run that was not lets them take another one. Zero-initialised; any thread may call at any time. */
 #ifndef NNF_ROOM_H
