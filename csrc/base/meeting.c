@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "nnf/clock.h"
 #include "nnf/futex.h"
@@ -24,8 +23,8 @@ void nnf_meeting_wake(nnf_meeting *m, int seat)
     nnf_futex_wake(&m->bell[seat], INT_MAX);
 }
 
-/* The caller has written what they sleep for before it reads their bits; they set theirs before they look for it again
- * (all sequentially consistent). */
+/* Whoever calls has changed what they wait for before their bits are read here; they set their bits before they look at
+ * it for the last time (all sequentially consistent). So none sleeps on. */
 uint64_t nnf_meeting_sleepers(nnf_meeting *m, uint64_t seats)
 {
     if (!(atomic_load(&m->asleep) & seats))

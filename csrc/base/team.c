@@ -18,7 +18,8 @@ typedef struct worker {
     _Atomic pid_t id;        /* 0 until the above is known */
 } worker;
 
-enum { SEATS = NNF_TEAM_MAX }; /* what meetings are aligned to, so that a seat fits below */
+enum { SEATS = NNF_TEAM_MAX }; /* meetings are aligned to so many bytes: a seat fits below */
+_Static_assert(sizeof(nnf_meeting) % SEATS == 0, "aligned_alloc takes multiples");
 
 static pthread_mutex_t team_lock = PTHREAD_MUTEX_INITIALIZER;
 static worker *idle_workers;
@@ -171,7 +172,7 @@ static nnf_meeting *take_meeting(void)
     if (m) {
         idle_meetings = m->next;
     } else {
-        m = aligned_alloc(SEATS, (sizeof *m + SEATS - 1) / SEATS * SEATS);
+        m = aligned_alloc(SEATS, sizeof *m);
         if (m)
             memset(m, 0, sizeof *m);
     }

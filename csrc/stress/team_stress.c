@@ -13,7 +13,7 @@
 #include "nnf/gate.h"
 #include "nnf/program.h"
 
-enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300, CHILDREN = 8, CHILD_SECONDS = 60 };
+enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300, CHILDREN = 8, CHILD_SECONDS = 60, SECONDS = 600 };
 
 /* Of every cell and the sum of all: wrong to the end as soon as one thread's share is missing anywhere. */
 static uint32_t next_value(uint32_t x, uint32_t sum, size_t i)
@@ -178,6 +178,7 @@ static int fork_children(void)
 int main(int argc, char **argv)
 {
     int with_fork = 0;
+    alarm(SECONDS); /* a thread that is not woken waits for ever */
     for (int i = 1; i < argc; i++) {
         with_fork |= strcmp(argv[i], "--fork") == 0;
 #ifdef _OPENMP

@@ -20,8 +20,8 @@ typedef struct nnf_work {
     int spin_us;        /* that a thread spins before it sleeps */
 } nnf_work;
 
-/* Zero-initialised. Threads may be in nnf_meeting_walk long after the work is done, and while the next is opened: its
- * memory must outlive them; the work need not, for it is read only by who has taken a share. */
+/* Zero-initialised. Threads may serve here long after the work is done, and while the next is opened: the memory of a
+ * meeting must outlive them; that of its work need not, as only who has taken a share reads it. */
 typedef struct nnf_meeting {
     _Alignas(64) _Atomic uint64_t phase; /* odd: a step is open; grows by 2 for each, by 1 when the work is done */
     _Atomic int32_t shares, seats, spin_us; /* of the work, also for those who come late */
