@@ -312,6 +312,68 @@ static void block_squares(const nnf_depthwise_q8 *p, block *b, size_t row, uint8
         squares(p, b, false, row, y);
 }
 
+/* Adds the products of a pair of taps, or of a last one, whose codes are already unsigned. */
+INLINE void multiply_pair(__m256i sum[4], __m256i low, __m256i high, const int32_t *w)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    multiply(sum, (const __m256i[2]){_mm256_unpacklo_epi8(low, zero), _mm256_unpackhi_epi8(low, zero)}, w);
+    multiply(sum + 2, (const __m256i[2]){_mm256_unpacklo_epi8(high, zero), _mm256_unpackhi_epi8(high, zero)}, w + 16);
+}
+
+/* The outputs first..last-1 of a row, 32 channels each, of windows of 3x3: `tile` without its table of taps. `inside`:
+ * all their pixels are. */
+INLINE void nines(const nnf_depthwise_q8 *p, const block *b, const bool inside, size_t y0, size_t first, size_t last,
+                  uint8_t *y)
+{
+    /* All that the memory barriers below would have the loop read again. */
+    const size_t channels = p->g.channels, pixel = p->g.x.dilation * channels;
+    const size_t line = p->g.y.dilation * p->g.x.size * channels, step = p->g.x.stride * channels;
+    const uint8_t *at = b->x + (y0 * p->g.x.size + first * p->g.x.stride - p->g.x.head) * channels;
+    const int32_t *rows = b->rows;
+    const __m256i flip = b->flip, zero = _mm256_setzero_si256();
+    y += first * channels;
+    for (size_t o = first; o < last; o++, at += step, y += channels) {
+        const uint8_t *taps[9];
+        __m256i sum[4];
+#pragma GCC unroll 9
+        for (size_t k = 0; k < 9; k++) {
+            const size_t down = y0 + k / 3 * p->g.y.dilation;
+            const size_t across = o * p->g.x.stride + k % 3 * p->g.x.dilation - p->g.x.head;
+            const bool there = inside || (down < p->g.y.size && across < p->g.x.size);
+            taps[k] = there ? at + k / 3 * line + k % 3 * pixel : b->zero;
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            sum[v] = row_of(rows + 8 * v, NNF_DEPTHWISE_FOLDED);
+        const int32_t *w = rows + NNF_DEPTHWISE_ROWS * LANES;
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++, w += LANES) {
+            __asm__ volatile("" : : : "memory"); /* as in `interleave` */
+            const __m256i r = _mm256_loadu_si256((const __m256i *)taps[2 * g]);
+            const __m256i s = _mm256_loadu_si256((const __m256i *)taps[2 * g + 1]);
+            multiply_pair(sum, _mm256_xor_si256(_mm256_unpacklo_epi8(r, s), flip),
+                          _mm256_xor_si256(_mm256_unpackhi_epi8(r, s), flip), w);
+        }
+        const __m256i r = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)taps[8]), flip);
+        multiply_pair(sum, _mm256_unpacklo_epi8(r, zero), _mm256_unpackhi_epi8(r, zero), w);
+        _mm256_storeu_si256((__m256i *)y, codes(p, b, sum));
+    }
+}
+
+/* One output row of a full block, for windows of 3x3. */
+static void nine_row(const nnf_depthwise_q8 *p, const block *b, size_t row, uint8_t *y)
+{
+    const size_t y0 = row * p->g.y.stride - p->g.y.head;
+    size_t top, bottom, inner, outer;
+    nnf_axis_taps(&p->g.y, row, &top, &bottom);
+    nnf_axis_full(&p->g.x, &inner, &outer);
+    if (bottom - top < 3)
+        inner = outer = p->g.x.out;
+    nines(p, b, false, y0, 0, inner, y);
+    nines(p, b, true, y0, inner, outer, y);
+    nines(p, b, false, y0, outer, p->g.x.out, y);
+}
+
 /* One output row of a block. */
 INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, size_t row, uint8_t *y)
 {
@@ -336,7 +398,9 @@ INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width
 static void block_any(const nnf_depthwise_q8 *p, const block *b, size_t c, size_t row, uint8_t *y)
 {
     const size_t width = nnf_depthwise_width(p, c), rest = p->g.channels - c;
-    if (rest >= 32)
+    if (rest >= 32 && p->g.x.taps == 3 && p->g.y.taps == 3)
+        nine_row(p, b, row, y);
+    else if (rest >= 32)
         block_row(p, b, 32, true, row, y);
     else if (width == 32)
         block_row(p, b, 32, false, row, y);
