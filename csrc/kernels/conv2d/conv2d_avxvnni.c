@@ -104,13 +104,13 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     }
 }
 
-void nnf_conv2d_qu8_qs8c_nhwc__avxvnni_30x16k4(const nnf_conv2d_q8_tile *t)
+void nnf_conv2d_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
 {
     _Alignas(64) int32_t sum[M * N];
     nnf_conv2d_each_panel(t, 0, NULL, sum, run_panel);
 }
 
-void nnf_conv2d_s32_qu8_qs8c_nhwc__avxvnni_30x16k4(const nnf_conv2d_q8_tile *t)
+void nnf_conv2d_s32_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
 {
     _Alignas(64) int32_t sum[M * N];
     nnf_conv2d_each_panel(t, 1, NULL, sum, run_panel);

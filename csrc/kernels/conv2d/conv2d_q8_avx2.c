@@ -450,12 +450,12 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
     nnf_conv2d_each_panel(&rest, raw, &p, p.sum, run_panel);
 }
 
-void nnf_conv2d_qu8_qs8c_nhwc__avx2_30x16k4(const nnf_conv2d_q8_tile *t)
+void nnf_conv2d_qu8_qs8c_nhwc__avx2_60x16k4(const nnf_conv2d_q8_tile *t)
 {
     run(t, 0);
 }
 
-void nnf_conv2d_s32_qu8_qs8c_nhwc__avx2_30x16k4(const nnf_conv2d_q8_tile *t)
+void nnf_conv2d_s32_qu8_qs8c_nhwc__avx2_60x16k4(const nnf_conv2d_q8_tile *t)
 {
     run(t, 1);
 }

@@ -209,7 +209,7 @@ INLINE void sum_row(const size_t out, const columns *c, size_t i, size_t patch, 
 }
 
 INLINE void finish(const size_t out, const nnf_winograd_q8_tile *t, const columns *sums, const nnf_conv2d_finish *f,
-                   const int vectors, const int simple, const int clipped)
+                   const int vectors, const int kind)
 {
     const bool is_full = t->columns == (size_t)(8 * vectors);
     uint8_t whole[OUT * N];
@@ -221,7 +221,7 @@ INLINE void finish(const size_t out, const nnf_winograd_q8_tile *t, const column
         for (size_t i = 0; i < (size_t)place->height; i++, c += t->row) {
             _Alignas(32) int32_t sum[OUT * N];
             sum_row(out, sums, i, patch, (const __m256i *)t->w, (__m256i *)sum, vectors);
-            nnf_conv2d_finish_rows(f, width, NULL, sum, is_full ? c : whole, pixel, vectors, simple, clipped);
+            nnf_conv2d_finish_rows(f, width, NULL, sum, is_full ? c : whole, pixel, vectors, kind);
             if (!is_full)
                 nnf_conv2d_copy_codes(whole, width, t->columns, c, t->pixel);
         }
@@ -236,12 +236,11 @@ INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int
     for (size_t j = 0; j < nnf_winograd_q8_in(out); j++)
         sum_column(out, t, j, &c, vectors);
     nnf_conv2d_finish_of(&f, &codes, t->w, vectors);
-    if (f.clipped)
-        finish(out, t, &c, &f, vectors, 1, 1);
-    else if (f.simple)
-        finish(out, t, &c, &f, vectors, 1, 0);
-    else
-        finish(out, t, &c, &f, vectors, 0, 0);
+    switch (f.kind) {
+    case NNF_CONV2D_CLIPPED: finish(out, t, &c, &f, vectors, NNF_CONV2D_CLIPPED); break;
+    case NNF_CONV2D_SIMPLE: finish(out, t, &c, &f, vectors, NNF_CONV2D_SIMPLE); break;
+    default: finish(out, t, &c, &f, vectors, NNF_CONV2D_ANY);
+    }
 }
 
 INLINE void run(const size_t out, const nnf_winograd_q8_tile *t)

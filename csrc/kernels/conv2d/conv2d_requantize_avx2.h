@@ -9,81 +9,131 @@
 #include "nnf/requantize_avx2.h"
 #include "nnf/unroll.h"
 
-enum { NNF_CONV2D_FINISH_M = 30, NNF_CONV2D_FINISH_N = 16 }; /* rows of a tile at most, columns of a panel */
+enum { NNF_CONV2D_FINISH_M = 60, NNF_CONV2D_FINISH_N = 16 }; /* rows of a tile at most, columns of a panel */
 
-/* What all rows of a panel share. A simple panel is scaled by the formula of small sums in depthwise_conv2d.h: both
- * roundings, the zero point and the shift are one 64-bit sum. Of other panels `twice` and `twice_odd` hold the
- * multiplier and the left shift. */
+/* How the sums of a panel are scaled. CLIPPED: simple, and no code below the zero point is left, so that negative sums
+ * need no care. */
+enum { NNF_CONV2D_ANY, NNF_CONV2D_SIMPLE, NNF_CONV2D_CLIPPED };
+
+/* What all rows of a panel share, by kind:
+ *   ANY      multiplier and left shift, in `scale` and `scale_odd`, and right shift
+ *   SIMPLE   the formula of small sums in depthwise_conv2d.h: both roundings, the zero point and the shift are one 64-bit
+ *            sum; of unsigned sums, from 2^31 on
+ *   CLIPPED  the same of signed sums: code = (sum * m + round) >> (31 + right), with
+ *            round = 2^30 + (2^(right - 1) + zero_point * 2^right) * 2^31; the lanes of `right` are in the order of the
+ *            products, even ones before odd ones */
 typedef struct nnf_conv2d_finish {
-    __m256i twice[2], twice_odd[2], round[2], round_odd[2], right[2];
+    __m256i scale[2], scale_odd[2], round[2], round_odd[2], right[2];
     __m256i zero_point, lo, hi, flip;
     int32_t start; /* added to sums beside their row's offset */
-    int simple, clipped; /* clipped: no code below the zero point is left, so that negative sums need no care */
+    int kind;
 } nnf_conv2d_finish;
+
+INLINE void nnf_conv2d_finish_simple(nnf_conv2d_finish *f, int32_t zero_point, __m256i multiplier, const int v)
+{
+    /* 2^(right - 1) - 1 - multiplier + zero_point * 2^right, and the 2^32 of sums of 0 or more. */
+    const __m256i one = _mm256_set1_epi32(1), half = _mm256_set1_epi64x(INT64_C(1) << 31), right = f->right[v];
+    __m256i high = _mm256_sub_epi32(_mm256_srli_epi32(_mm256_sllv_epi32(one, right), 1), multiplier);
+    high = _mm256_add_epi32(high, _mm256_sllv_epi32(_mm256_set1_epi32(zero_point), right));
+    high = _mm256_sub_epi32(high, one);
+    f->scale[v] = _mm256_add_epi32(multiplier, multiplier);
+    f->scale_odd[v] = _mm256_srli_epi64(f->scale[v], 32);
+    f->round[v] = _mm256_or_si256(_mm256_slli_epi64(high, 32), half);
+    f->round_odd[v] = _mm256_blend_epi32(half, high, 0xAA);
+}
+
+INLINE void nnf_conv2d_finish_clipped(nnf_conv2d_finish *f, int32_t zero_point, __m256i multiplier, const int v)
+{
+    const __m256i one = _mm256_set1_epi32(1), right = f->right[v];
+    __m256i round = _mm256_srli_epi32(_mm256_sllv_epi32(one, right), 1);
+    round = _mm256_add_epi32(round, _mm256_sllv_epi32(_mm256_set1_epi32(zero_point), right));
+    const __m256i high = _mm256_srli_epi32(round, 1);
+    const __m256i low = _mm256_or_si256(_mm256_slli_epi32(round, 31), _mm256_set1_epi32(1 << 30));
+    f->scale[v] = multiplier;
+    f->scale_odd[v] = _mm256_srli_epi64(multiplier, 32);
+    f->round[v] = _mm256_blend_epi32(low, _mm256_slli_epi64(high, 32), 0xAA);
+    f->round_odd[v] = _mm256_blend_epi32(_mm256_srli_epi64(low, 32), high, 0xAA);
+    f->right[v] = _mm256_shuffle_epi32(_mm256_sub_epi32(right, one), _MM_SHUFFLE(3, 1, 2, 0));
+}
 
 INLINE void nnf_conv2d_finish_of(nnf_conv2d_finish *f, const nnf_conv2d_q8_tile *t, const int32_t *w, const int vectors)
 {
-    const __m256i one = _mm256_set1_epi32(1), half = _mm256_set1_epi64x(INT64_C(1) << 31);
-    f->simple = *nnf_conv2d_q8_simple(w, (size_t)(8 * vectors)) != 0;
-    f->clipped = f->simple && t->lo >= t->zero_point;
-    f->start = f->simple ? INT32_MIN : 0;
+    const int simple = *nnf_conv2d_q8_simple(w, (size_t)(8 * vectors)) != 0;
+    f->kind = !simple ? NNF_CONV2D_ANY : t->lo >= t->zero_point ? NNF_CONV2D_CLIPPED : NNF_CONV2D_SIMPLE;
+    f->start = f->kind == NNF_CONV2D_SIMPLE ? INT32_MIN : 0;
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
         const __m256i *header = (const __m256i *)w + v;
         const __m256i multiplier = header[NNF_CONV2D_Q8_MULTIPLIER * vectors];
-        const __m256i right = header[NNF_CONV2D_Q8_RIGHT * vectors];
-        f->right[v] = right;
-        f->twice[v] = multiplier;
-        f->twice_odd[v] = header[NNF_CONV2D_Q8_LEFT * vectors];
-        if (f->simple) {
-            /* 2^(right - 1) - 1 - multiplier + zero_point * 2^right, and the 2^32 of sums of 0 or more. */
-            __m256i high = _mm256_sub_epi32(_mm256_srli_epi32(_mm256_sllv_epi32(one, right), 1), multiplier);
-            high = _mm256_add_epi32(high, _mm256_sllv_epi32(_mm256_set1_epi32(t->zero_point), right));
-            high = f->clipped ? high : _mm256_sub_epi32(high, one);
-            f->twice[v] = _mm256_add_epi32(multiplier, multiplier);
-            f->twice_odd[v] = _mm256_srli_epi64(f->twice[v], 32);
-            f->round[v] = _mm256_or_si256(_mm256_slli_epi64(high, 32), half);
-            f->round_odd[v] = _mm256_blend_epi32(half, high, 0xAA);
+        f->right[v] = header[NNF_CONV2D_Q8_RIGHT * vectors];
+        if (f->kind == NNF_CONV2D_CLIPPED) {
+            nnf_conv2d_finish_clipped(f, t->zero_point, multiplier, v);
+        } else if (f->kind == NNF_CONV2D_SIMPLE) {
+            nnf_conv2d_finish_simple(f, t->zero_point, multiplier, v);
+        } else {
+            f->scale[v] = multiplier;
+            f->scale_odd[v] = header[NNF_CONV2D_Q8_LEFT * vectors];
         }
     }
-    f->zero_point = _mm256_set1_epi16((short)(f->simple ? 0 : t->zero_point));
+    f->zero_point = _mm256_set1_epi16((short)t->zero_point);
     f->lo = _mm256_set1_epi8((char)t->lo);
     f->hi = _mm256_set1_epi8((char)t->hi);
     f->flip = _mm256_set1_epi8((char)t->flip);
 }
 
-INLINE __m256i nnf_conv2d_scale(const nnf_conv2d_finish *f, const int v, const int simple, const int clipped, __m256i x)
+INLINE __m256i nnf_conv2d_scale_simple(const nnf_conv2d_finish *f, const int v, __m256i x)
 {
-    if (!simple)
-        return nnf_mbqm_avx2(x, f->twice[v], f->twice_odd[v], f->right[v]);
-    __m256i even = _mm256_mul_epu32(x, f->twice[v]);
-    __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), f->twice_odd[v]);
+    __m256i even = _mm256_mul_epu32(x, f->scale[v]);
+    __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), f->scale_odd[v]);
     even = _mm256_srli_epi64(_mm256_add_epi64(even, f->round[v]), 32);
     odd = _mm256_add_epi64(odd, f->round_odd[v]);
-    __m256i high = _mm256_blend_epi32(even, odd, 0xAA);
-    if (!clipped)
-        high = _mm256_add_epi32(high, _mm256_srli_epi32(x, 31));
+    const __m256i high = _mm256_add_epi32(_mm256_blend_epi32(even, odd, 0xAA), _mm256_srli_epi32(x, 31));
     return _mm256_srav_epi32(high, f->right[v]);
 }
 
-/* A row of a panel in 16 bits; start: what is added to its sums. */
-INLINE __m256i nnf_conv2d_finish_row(const nnf_conv2d_finish *f, const int32_t *sum, __m256i start, const int vectors,
-                                     const int simple, const int clipped)
+/* x and x_odd have the same sums, of which even and odd lanes count. Of four, 0 and 2 come before 1 and 3. */
+INLINE __m256i nnf_conv2d_scale_clipped(const nnf_conv2d_finish *f, const int v, __m256i x, __m256i x_odd)
 {
+    x_odd = _mm256_castps_si256(_mm256_movehdup_ps(_mm256_castsi256_ps(x_odd)));
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(x, f->scale[v]), f->round[v]);
+    const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(x_odd, f->scale_odd[v]), f->round_odd[v]);
+    const __m256 high = _mm256_shuffle_ps(_mm256_castsi256_ps(even), _mm256_castsi256_ps(odd), _MM_SHUFFLE(3, 1, 3, 1));
+    return _mm256_srav_epi32(_mm256_castps_si256(high), f->right[v]);
+}
+
+/* A row of a panel in 16 bits. offset: what is added to its sums, or NULL. */
+INLINE __m256i nnf_conv2d_finish_row(const nnf_conv2d_finish *f, const int32_t *sum, const int32_t *offset,
+                                     const int vectors, const int kind)
+{
+    const int32_t *again = sum;
     __m256i x[2];
+    __asm__("" : "+r"(again)); /* Each product takes its operand from memory: a load for both would be one more. */
     NNF_UNROLL
-    for (int v = 0; v < vectors; v++)
-        x[v] = nnf_conv2d_scale(f, v, simple, clipped, _mm256_add_epi32(((const __m256i *)sum)[v], start));
+    for (int v = 0; v < vectors; v++) {
+        x[v] = ((const __m256i *)sum)[v];
+        __m256i odd = ((const __m256i *)again)[v];
+        if (offset)
+            odd = x[v] = _mm256_add_epi32(x[v], _mm256_set1_epi32(*offset));
+        if (kind == NNF_CONV2D_CLIPPED)
+            x[v] = nnf_conv2d_scale_clipped(f, v, x[v], odd);
+        else if (kind == NNF_CONV2D_SIMPLE)
+            x[v] = nnf_conv2d_scale_simple(f, v, _mm256_add_epi32(x[v], _mm256_set1_epi32(f->start)));
+        else
+            x[v] = nnf_mbqm_avx2(x[v], f->scale[v], f->scale_odd[v], f->right[v]);
+    }
     const __m256i words = _mm256_packs_epi32(x[0], x[vectors - 1]);
-    return simple ? words : _mm256_adds_epi16(words, f->zero_point);
+    return kind == NNF_CONV2D_ANY ? _mm256_adds_epi16(words, f->zero_point) : words;
 }
 
 /* Codes of two rows, one in each half. Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and
  * hi <= 255. */
-INLINE __m256i nnf_conv2d_finish_codes(const nnf_conv2d_finish *f, __m256i row, __m256i other)
+INLINE __m256i nnf_conv2d_finish_codes(const nnf_conv2d_finish *f, __m256i row, __m256i other, const int kind)
 {
     __m256i codes = _mm256_packus_epi16(row, other);
     codes = _mm256_xor_si256(_mm256_min_epu8(_mm256_max_epu8(codes, f->lo), f->hi), f->flip);
+    if (kind == NNF_CONV2D_CLIPPED)
+        codes = _mm256_shuffle_epi8(codes, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11,
+                                                                                     12, 14, 13, 15)));
     return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
@@ -97,27 +147,38 @@ INLINE void nnf_conv2d_store_codes(uint8_t *c, __m128i codes, const int vectors)
 
 /* Codes of whole rows of a panel, 8 * vectors each, from sums [rows][16]. offset: of each row, or NULL. */
 INLINE void nnf_conv2d_finish_rows(const nnf_conv2d_finish *f, size_t rows, const int32_t *offset, const int32_t *sum,
-                                   uint8_t *c, size_t ldc, const int vectors, const int simple, const int clipped)
+                                   uint8_t *c, size_t ldc, const int vectors, const int kind)
 {
-    const __m256i start = _mm256_set1_epi32(f->start);
     for (; rows >= 2; rows -= 2, c += 2 * ldc, sum += 2 * NNF_CONV2D_FINISH_N) {
-        __m256i row = start, other = start;
-        if (offset) {
-            row = _mm256_add_epi32(row, _mm256_set1_epi32(offset[0]));
-            other = _mm256_add_epi32(other, _mm256_set1_epi32(offset[1]));
-            offset += 2;
-        }
-        row = nnf_conv2d_finish_row(f, sum, row, vectors, simple, clipped);
-        other = nnf_conv2d_finish_row(f, sum + NNF_CONV2D_FINISH_N, other, vectors, simple, clipped);
-        const __m256i codes = nnf_conv2d_finish_codes(f, row, other);
+        const int32_t *next = sum + NNF_CONV2D_FINISH_N;
+        const __m256i row = nnf_conv2d_finish_row(f, sum, offset, vectors, kind);
+        const __m256i other = nnf_conv2d_finish_row(f, next, offset ? offset + 1 : NULL, vectors, kind);
+        const __m256i codes = nnf_conv2d_finish_codes(f, row, other, kind);
         nnf_conv2d_store_codes(c, _mm256_castsi256_si128(codes), vectors);
         nnf_conv2d_store_codes(c + ldc, _mm256_extracti128_si256(codes, 1), vectors);
+        if (offset)
+            offset += 2;
     }
     if (rows) {
-        const __m256i last = offset ? _mm256_add_epi32(start, _mm256_set1_epi32(*offset)) : start;
-        const __m256i row = nnf_conv2d_finish_row(f, sum, last, vectors, simple, clipped);
-        nnf_conv2d_store_codes(c, _mm256_castsi256_si128(nnf_conv2d_finish_codes(f, row, row)), vectors);
+        const __m256i row = nnf_conv2d_finish_row(f, sum, offset, vectors, kind);
+        nnf_conv2d_store_codes(c, _mm256_castsi256_si128(nnf_conv2d_finish_codes(f, row, row, kind)), vectors);
     }
+}
+
+/* The same of any kind. */
+INLINE void nnf_conv2d_finish_any(const nnf_conv2d_finish *f, size_t rows, const int32_t *offset, const int32_t *sum,
+                                  uint8_t *c, size_t ldc, const int vectors)
+{
+    static const int32_t none[NNF_CONV2D_FINISH_M];
+    const int32_t *from = offset ? offset : none;
+    if (f->kind == NNF_CONV2D_CLIPPED && !offset)
+        nnf_conv2d_finish_rows(f, rows, NULL, sum, c, ldc, vectors, NNF_CONV2D_CLIPPED);
+    else if (f->kind == NNF_CONV2D_CLIPPED)
+        nnf_conv2d_finish_rows(f, rows, offset, sum, c, ldc, vectors, NNF_CONV2D_CLIPPED);
+    else if (f->kind == NNF_CONV2D_SIMPLE)
+        nnf_conv2d_finish_rows(f, rows, from, sum, c, ldc, vectors, NNF_CONV2D_SIMPLE);
+    else
+        nnf_conv2d_finish_rows(f, rows, from, sum, c, ldc, vectors, NNF_CONV2D_ANY);
 }
 
 /* The first columns of rows of codes [rows][16] of a panel that is not full: they are made as if it was, without asking
@@ -138,12 +199,7 @@ INLINE void nnf_conv2d_finish_panel(const nnf_conv2d_q8_tile *t, const int32_t *
     const size_t ldc = is_full ? t->ldc : NNF_CONV2D_FINISH_N;
     nnf_conv2d_finish f;
     nnf_conv2d_finish_of(&f, t, w, vectors);
-    if (f.clipped)
-        nnf_conv2d_finish_rows(&f, t->rows, t->offset, sum, to, ldc, vectors, 1, 1);
-    else if (f.simple)
-        nnf_conv2d_finish_rows(&f, t->rows, t->offset, sum, to, ldc, vectors, 1, 0);
-    else
-        nnf_conv2d_finish_rows(&f, t->rows, t->offset, sum, to, ldc, vectors, 0, 0);
+    nnf_conv2d_finish_any(&f, t->rows, t->offset, sum, to, ldc, vectors);
     if (!is_full)
         nnf_conv2d_copy_codes(whole, t->rows, columns, c, t->ldc);
 }

@@ -320,7 +320,7 @@ cdef class Conv2dQ8(Step):
         self.p.wide = nnf_conv2d_q8_wide(row.m, row.k) and not self.p.place.scattered and not raw
         cdef nnf_kernel shape = row[0]
         cdef const nnf_tuning *sizes = tuning()
-        if not self.p.direct and shape.m > Q8_BLOCK:
+        if shape.m > Q8_BLOCK and not (self.p.direct and row.k == NNF_CONV2D_Q8_BLOCK):
             shape.m = min(shape.m, max(1, sizes.q8_tall // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
         # A tile that takes all panels at once needs no others beside it.
         cdef size_t near = 0 if self.p.wide else sizes.q8_near
