@@ -1,5 +1,8 @@
 """Native convolution steps against their definition, at every level and for one and two threads."""
 
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -226,3 +229,33 @@ def test_f32_empty_batch():
     step = conv.Conv2dF32((0, 1, 2), case.window, 0, 4, 5, 0, 6)
     assert (step.packed, step.work) == (packed.nbytes, 0)
     run_all_ways(lambda: [step], [np.empty((0, 3, 3, 4), np.float32), packed], [((0, 3, 3, 5), np.float32)], None)
+
+
+ON_A_SMALL_STACK = """
+import threading
+import numpy as np
+import nnfast
+
+rng = np.random.default_rng(1)
+b = nnfast.ModelBuilder("small stack")
+x = b.input("TENSOR_QUANT8_ASYMM", (1, 8, 8, 1200), scale=0.5, zero_point=100)
+w = b.constant(rng.integers(0, 256, (72, 1, 1, 1200), np.uint8), scale=0.5, zero_point=128)
+bias = b.constant(np.zeros(72, np.int32), "TENSOR_INT32", scale=0.25)
+y = b.output("TENSOR_QUANT8_ASYMM", (1, 8, 8, 72), scale=900.0, zero_point=128)
+b.operation("CONV_2D", [x, w, bias, b.scalar(1), b.scalar(1), b.scalar(1), b.scalar(0)], [y])
+prepared = nnfast.Device(num_threads=1).prepare(b.build())
+image = rng.integers(0, 256, (1, 8, 8, 1200), np.uint8)
+expected, = prepared.run([image])
+threading.stack_size(160 << 10)
+thread = threading.Thread(target=lambda: print(np.array_equal(prepared.run([image])[0], expected)))
+thread.start()
+thread.join()
+"""
+
+
+@every_level
+def test_q8_on_a_small_stack(level):
+    """As threads of musl have one, or of a program with many; what kernels keep for a tile must fit it."""
+    done = subprocess.run([sys.executable, "-c", ON_A_SMALL_STACK], env={**os.environ, "NNFAST_CPU": level},
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

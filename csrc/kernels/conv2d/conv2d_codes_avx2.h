@@ -17,13 +17,13 @@ enum {
     BLOCK = NNF_CONV2D_Q8_LIMITED,
     SLAB = NNF_CONV2D_WAYS_BLOCKS * BLOCK, /* groups of rows, 60 KB widened: they stream from level 2 */
     CHUNK = 16,         /* blocks of weights that are widened at once, 8 KB: they stay in the level 1 cache */
-    PITCH = 2 * SLAB + 4 * BLOCK,
+    LOW = M / 2,        /* rows of a tile of any number of groups; one of more has at most half a slab */
+    PLACES = LOW * NNF_CONV2D_WAYS_BLOCKS, /* blocks of rows that are cut or widened at once */
     PANELS = 4,         /* that go through one slab of several before the next: what is made of it serves all */
     MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS, /* blocks whose largest codes are looked for; behind them there may be any */
     SAFE = 256,         /* sum of two codes whose products can be added in 16 bits, whatever the weights */
-    CUT = 4 * SLAB + 64, /* bytes from a row of cut codes to the next */
     LIST = 8,           /* rows of a block that are listed before the next look at how many there are */
-    MANY = NNF_CONV2D_WAYS_BLOCKS * (M / 4) + (LIST + 1) * BLOCK /* groups for which there is room: never more */
+    MANY = PLACES / 4 + (LIST + 1) * BLOCK /* groups for which there is room: never more */
 };
 
 /* What the pairs of codes of a group are above SAFE. Where: bytes before its weights in a wide panel, and before the sums
@@ -38,8 +38,8 @@ typedef struct excess {
  * groups is added apart. Where it is in many, codes and weights are widened to pairs of 16 bits, of each block those of
  * even bytes before those of odd bytes. */
 typedef struct pairs {
-    _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[M * PITCH], sum[PANELS * M * N];
-    _Alignas(64) uint8_t cut[M * CUT];
+    _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[PLACES * 2 * BLOCK], sum[PANELS * LOW * N];
+    _Alignas(64) uint8_t cut[PLACES * 4 * BLOCK]; /* and `a`: of each block, all rows */
     _Alignas(32) uint8_t largest[MEASURED]; /* code of each block, of all rows */
     const uint8_t *slab;                    /* codes, of the first row */
     uint64_t placed, wide, above; /* of its blocks: in `cut` or `a`, in `a`, with a part of the list */
@@ -96,7 +96,7 @@ INLINE __m128i above_safe(__m128i codes)
 
 INLINE void cut_block(const strip *b, uint8_t *to, const bool whole)
 {
-    for (size_t i = 0; i < b->rows; i++, to += CUT) {
+    for (size_t i = 0; i < b->rows; i++, to += 4 * BLOCK) {
         const __m128i codes = load_block(b, i, whole);
         _mm_store_si128((__m128i *)to, _mm_sub_epi8(codes, above_safe(codes)));
     }
@@ -104,7 +104,7 @@ INLINE void cut_block(const strip *b, uint8_t *to, const bool whole)
 
 INLINE void widen_block(const strip *b, int32_t *to, const bool whole)
 {
-    for (size_t i = 0; i < b->rows; i++, to += PITCH) {
+    for (size_t i = 0; i < b->rows; i++, to += 2 * BLOCK) {
         const __m128i codes = load_block(b, i, whole);
         _mm_store_si128((__m128i *)to, _mm_and_si128(codes, _mm_set1_epi16(0xFF)));
         _mm_store_si128((__m128i *)(to + BLOCK), _mm_srli_epi16(codes, 8));
@@ -179,10 +179,10 @@ static void place(pairs *p, const nnf_conv2d_q8_tile *t, size_t groups, uint64_t
         const strip b = strip_of(t, p->slab, groups, i);
         const bool whole = b.groups == BLOCK;
         if (largest && (largest[i] <= SAFE / 2 || lists_block(p, &b, i))) {
-            uint8_t *to = p->cut + 4 * BLOCK * i;
+            uint8_t *to = p->cut + 4 * BLOCK * i * t->rows;
             whole ? cut_block(&b, to, true) : cut_block(&b, to, false);
         } else {
-            int32_t *to = p->a + 2 * BLOCK * i;
+            int32_t *to = p->a + 2 * BLOCK * i * t->rows;
             p->wide |= UINT64_C(1) << i;
             whole ? widen_block(&b, to, true) : widen_block(&b, to, false);
         }

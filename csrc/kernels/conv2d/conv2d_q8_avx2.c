@@ -212,20 +212,21 @@ INLINE void add_one(__m256i s[HIGH][2], const uint8_t *a, const __m256i *w, cons
     const __m256i w0 = w[0], w1 = w[vectors - 1];
     NNF_UNROLL
     for (int i = 0; i < rows; i++)
-        add_group(s[i], a + i * CUT, w0, w1, vectors);
+        add_group(s[i], a + i * 4 * BLOCK, w0, w1, vectors);
 }
 
 /* Cut codes, group by group. */
 INLINE void multiply_ones(const part *p, size_t row, const int rows, const int vectors)
 {
-    const uint8_t *a = p->wide->cut + row * CUT;
+    const uint8_t *a = p->wide->cut + row * 4 * BLOCK;
+    const size_t all = p->tile->rows;
     const uint16_t *at = p->blocks, *last = at + p->count;
     const __m256i *w;
     __m256i s[HIGH][2];
     nnf_pairs_load(s, p->from + row * p->step, p->step, rows, vectors);
     for (; at < last; at++) {
         w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors));
-        const uint8_t *block = a + *at;
+        const uint8_t *block = a + *at * all;
         __asm__("" : "+r"(w), "+r"(block)); /* as in multiply_bytes */
         NNF_UNROLL
         for (int g = 0; g < BLOCK; g++)
@@ -233,7 +234,7 @@ INLINE void multiply_ones(const part *p, size_t row, const int rows, const int v
     }
     for (size_t g = 0; g < p->tail; g++) {
         w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors)) + g * (size_t)vectors;
-        add_one(s, a + *at + 4 * g, w, rows, vectors);
+        add_one(s, a + *at * all + 4 * g, w, rows, vectors);
     }
     nnf_pairs_store(p->sum + row * N, s, rows, vectors);
 }
@@ -275,25 +276,26 @@ INLINE void add_pairs(__m256i s[HIGH][2], const int32_t *a, const __m256i *w, co
         const __m256i *at = w + k * BLOCK * vectors, low = at[0], high = at[vectors - 1];
         NNF_UNROLL
         for (int i = 0; i < rows; i++)
-            nnf_pairs_add(s[i], a + i * PITCH + k * BLOCK, low, high, vectors);
+            nnf_pairs_add(s[i], a + i * 2 * BLOCK + k * BLOCK, low, high, vectors);
     }
 }
 
 INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int vectors)
 {
-    const int32_t *a = p->wide->a + row * PITCH, *from = p->from + row * p->step;
+    const int32_t *a = p->wide->a + row * 2 * BLOCK, *from = p->from + row * p->step;
+    const size_t all = p->tile->rows;
     int32_t *sum = p->sum + row * N;
     __m256i s[HIGH][2];
     nnf_pairs_load(s, from, p->step, rows, vectors);
     const __m256i *w = (const __m256i *)p->wide->w;
     for (size_t b = 0; b < p->count; b++, w += 2 * BLOCK * vectors) {
-        const int32_t *block = a + p->blocks[b] / 2U;
+        const int32_t *block = a + p->blocks[b] / 2U * all;
         NNF_UNROLL
         for (int g = 0; g < BLOCK; g++)
             add_pairs(s, block + g, w + g * vectors, rows, vectors);
     }
     for (size_t g = 0; g < p->tail; g++)
-        add_pairs(s, a + p->blocks[p->count] / 2U + g, w + g * (size_t)vectors, rows, vectors);
+        add_pairs(s, a + p->blocks[p->count] / 2U * all + g, w + g * (size_t)vectors, rows, vectors);
     nnf_pairs_store(sum, s, rows, vectors);
 }
 
@@ -423,31 +425,46 @@ static __attribute__((noinline)) void run_panels(const nnf_conv2d_q8_tile *t, co
     const size_t panel = nnf_conv2d_q8_panel(N, t->groups) / 4;
     for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
         for (size_t q = 0; q < PANELS; q++)
-            add_slab(t, w + q * panel, p, b, p->sum + q * M * N, 2);
+            add_slab(t, w + q * panel, p, b, p->sum + q * LOW * N, 2);
     for (size_t q = 0; q < PANELS; q++)
-        nnf_conv2d_put_panel(t, raw, w + q * panel, first + q * N, N, p->sum + q * M * N, 2);
+        nnf_conv2d_put_panel(t, raw, w + q * panel, first + q * N, N, p->sum + q * LOW * N, 2);
 }
 
-INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
+/* A tile that is not taller than its groups allow. */
+static __attribute__((noinline)) void run_tile(const nnf_conv2d_q8_tile *t, pairs *p, const int raw)
 {
-    pairs p;
     nnf_conv2d_q8_tile rest = *t;
     const bool by_slabs = t->groups > SLAB && t->rows > FEW;
-    p.slab = NULL;
+    p->slab = NULL;
     if (t->rows > FEW)
-        measure(t, p.largest);
+        measure(t, p->largest);
     if (by_slabs) {
-        p.most = t->rows / (4 + 16 / PANELS);
+        p->most = t->rows / (4 + 16 / PANELS);
         for (; rest.columns >= PANELS * N; rest.columns -= PANELS * N) {
             const size_t first = t->columns - rest.columns;
-            run_panels(t, rest.w, first, &p, raw);
+            run_panels(t, rest.w, first, p, raw);
             rest.w += PANELS * nnf_conv2d_q8_panel(N, t->groups) / 4;
             rest.c += PANELS * N * (raw ? 4 : 1);
         }
     }
     /* A list pays the more the more panels use it; that of one slab of several only one does. */
-    p.most = !by_slabs && t->columns > N ? t->rows / (4 + 16 * N / t->columns) : 0;
-    nnf_conv2d_each_panel(&rest, raw, &p, p.sum, run_panel);
+    p->most = !by_slabs && t->columns > N ? t->rows / (4 + 16 * N / t->columns) : 0;
+    nnf_conv2d_each_panel(&rest, raw, p, p->sum, run_panel);
+}
+
+/* Tall tiles of many groups in two parts. */
+INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
+{
+    nnf_conv2d_q8_tile half = *t;
+    pairs p;
+    const size_t most = t->groups > SLAB / 2 ? LOW : M;
+    for (size_t left = t->rows; left; left -= half.rows) {
+        half.rows = left > most ? (left + 1) / 2 : left;
+        run_tile(&half, &p, raw);
+        half.a += half.rows * t->lda;
+        half.offset = t->offset ? half.offset + half.rows : NULL;
+        half.c += half.rows * t->ldc * (raw ? 4 : 1);
+    }
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx2_60x16k4(const nnf_conv2d_q8_tile *t)
