@@ -51,6 +51,9 @@ static nnf_depthwise layer(size_t size, size_t count, size_t stride, size_t taps
 static const size_t mobilenet[][3] = {{112, 32, 1}, {112, 64, 2}, {56, 128, 1}, {56, 128, 2}, {28, 256, 1},
                                       {28, 256, 2}, {14, 512, 1}, {14, 512, 2}, {7, 1024, 1}};
 
+/* First layers, of few channels, and one whose last vector is not whole. */
+static const size_t few[][3] = {{224, 1, 1}, {224, 3, 1}, {112, 3, 2}, {112, 12, 1}};
+
 /* Layers of MobileNet v2 of stride 2. */
 static const size_t mobilenet_v2[][3] = {{112, 96, 2}, {56, 144, 2}, {28, 192, 2}, {14, 576, 2}};
 
@@ -124,7 +127,15 @@ void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, c
                     case_f32(c, slow, fast, &g, false);
             }
         }
+        /* Rows of few channels, of which the pixels may follow each other in a vector. */
+        for (size_t k = 1; k < 8; k++) {
+            g.channels = k, g.multiplier = 1;
+            if (axis(&g.y, 4, shapes[s]) && axis(&g.x, 60 + 9 * k, shapes[s] + 1))
+                case_f32(c, slow, fast, &g, k & 1);
+        }
     }
+    for (size_t l = 0; c->bench && l < sizeof few / sizeof few[0]; l++)
+        bench_f32(c, fast, layer(few[l][0], few[l][1], few[l][2], 3));
     for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++)
         bench_f32(c, fast, layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], 3));
     for (size_t l = 0; c->bench && l < sizeof mobilenet_v2 / sizeof mobilenet_v2[0]; l++)

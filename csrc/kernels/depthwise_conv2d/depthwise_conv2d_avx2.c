@@ -3,12 +3,15 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
+#include "nnf/partial_avx2.h"
 #include "nnf/tuning.h"
 #include "nnf/unroll.h"
 
 #define LANES 8
 enum {
     WIDEST = 5,     /* taps of a walk's windows, across and down */
+    FLAT = 8,       /* vectors of a row of few channels that go together */
+    FLAT_TAPS = 25, /* of a window of few channels whose weights are repeated */
     PAGE = 4096,    /* bytes after which the sets of a level 1 cache come again */
     COLLIDING = 128 /* pixels a multiple of so many floats apart lie in few of those sets */
 };
@@ -17,7 +20,8 @@ enum {
 typedef struct block {
     const float *x, *w; /* first channel of the image; bias, then taps */
     size_t pixel;       /* floats between columns of the image */
-    __m256i load, store, spread;
+    __m256i load, spread;
+    ptrdiff_t lanes; /* channels of an output */
     __m256 lo, hi;
 } block;
 
@@ -78,7 +82,7 @@ INLINE void pixels(const nnf_depthwise *g, const block *b, const int count, bool
         if (full)
             _mm256_storeu_ps(y + (size_t)p * g->channels, v);
         else
-            _mm256_maskstore_ps(y + (size_t)p * g->channels, b->store, v);
+            nnf_store_f32_avx2(y + (size_t)p * g->channels, b->lanes, v);
     }
 }
 
@@ -119,6 +123,84 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
         }
         o += count;
     }
+}
+
+/* Weights of fewer channels than there are lanes, for vectors that go through pixels of stride 1 without a gap: one
+ * vector begins at any channel, but so many vectors later, `phases`, that comes again. */
+typedef struct flat_weights {
+    size_t phases;
+    float w[1 + FLAT_TAPS][LANES + FLAT][LANES]; /* of the bias, then of each tap; those of a group follow each other */
+} flat_weights;
+
+INLINE void fill_flat(const nnf_depthwise *g, const float *w, flat_weights *f)
+{
+    f->phases = 1;
+    while (f->phases * LANES % g->channels)
+        f->phases++;
+    for (size_t t = 0; t <= g->y.taps * g->x.taps; t++, w += NNF_DEPTHWISE_BLOCK) {
+        for (size_t i = 0, c = 0; i < (f->phases + FLAT - 1) * LANES; i++, c = c + 1 < g->channels ? c + 1 : 0)
+            f->w[t][i / LANES][i % LANES] = w[c];
+    }
+}
+
+/* `count` vectors of outputs, or the first lanes of one. x: under the first tap. */
+INLINE void flat_vectors(const nnf_depthwise *g, const block *b, const flat_weights *f, const int count, ptrdiff_t lanes,
+                         size_t phase, size_t top, size_t rows, const float *x, float *y)
+{
+    const size_t across = g->x.dilation * b->pixel, down = g->y.dilation * g->x.size * b->pixel;
+    const float (*w)[LANES + FLAT][LANES] = f->w + 1 + top * g->x.taps;
+    const __m256i mask = nnf_lanes_avx2(lanes);
+    __m256 sum[FLAT];
+    NNF_UNROLL
+    for (int v = 0; v < count; v++)
+        sum[v] = _mm256_loadu_ps(f->w[0][phase + (size_t)v]);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < g->x.taps; j++, w++) {
+            const float *at = x + i * down + j * across;
+            NNF_UNROLL
+            for (int v = 0; v < count; v++) {
+                const __m256 value = count > 1 ? _mm256_loadu_ps(at + LANES * v) : _mm256_maskload_ps(at, mask);
+                sum[v] = _mm256_fmadd_ps(value, _mm256_loadu_ps((*w)[phase + (size_t)v]), sum[v]);
+            }
+        }
+    }
+    NNF_UNROLL
+    for (int v = 0; v < count; v++)
+        nnf_store_f32_avx2(y + LANES * v, count > 1 ? LANES : lanes, _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, sum[v])));
+}
+
+static __attribute__((noinline)) void flat_row(const nnf_depthwise *g, const block *b, const flat_weights *f, size_t row,
+                                               float *y)
+{
+    size_t top, bottom, left, right, inner, outer;
+    nnf_axis_taps(&g->y, row, &top, &bottom);
+    nnf_axis_full(&g->x, &inner, &outer);
+    const size_t rows = bottom - top, n = (outer - inner) * g->channels;
+    const float *line = b->x + (row * g->y.stride + top * g->y.dilation - g->y.head) * g->x.size * b->pixel;
+    const float *w = b->w + NNF_DEPTHWISE_BLOCK * (1 + top * g->x.taps);
+    for (size_t o = inner ? 0 : outer; o < g->x.out; o = o + 1 == inner ? outer : o + 1) {
+        nnf_axis_taps(&g->x, o, &left, &right);
+        pixels(g, b, 1, false, false, line + (o + left * g->x.dilation - g->x.head) * b->pixel,
+               w + left * NNF_DEPTHWISE_BLOCK, rows, right - left, y + o * g->channels);
+    }
+    const float *x = line + (inner - g->x.head) * b->pixel;
+    y += inner * g->channels;
+    for (size_t e = 0, phase = 0, step; e < n; e += step * LANES, phase = (phase + step) % f->phases) {
+        step = n - e >= FLAT * LANES ? FLAT : 1;
+        if (step == FLAT)
+            flat_vectors(g, b, f, FLAT, LANES, phase, top, rows, x + e, y + e);
+        else
+            flat_vectors(g, b, f, 1, (ptrdiff_t)(n - e), phase, top, rows, x + e, y + e);
+    }
+}
+
+/* Is a row of outputs with all taps in the image some vectors long, and are channels too few for one? */
+INLINE bool is_flat(const nnf_depthwise *g)
+{
+    size_t inner, outer;
+    nnf_axis_full(&g->x, &inner, &outer);
+    return g->channels < LANES && g->multiplier == 1 && g->x.stride == 1 && g->y.taps * g->x.taps <= FLAT_TAPS &&
+           (outer - inner) * g->channels >= FLAT * LANES;
 }
 
 /* Sums of a walk, of each half of a block and each row: of the outputs that 0, 1, ... more steps complete. */
@@ -380,6 +462,10 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     const __m256i count = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
     const bool walks = walks_at_all(g);
+    flat_weights few;
+    const bool flat = is_flat(g);
+    if (flat)
+        fill_flat(g, packed, &few);
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
         rows = walks && last - row > 1 && has_walk(g, 2, row) ? 2 : 1;
         const bool goes = walks && has_walk(g, rows, row);
@@ -392,13 +478,16 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
             b.x = x + source;
             b.w = packed + (c - lane) * (1 + taps) + lane;
             b.load = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)loaded), count);
-            b.store = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), count);
+            b.lanes = (ptrdiff_t)lanes;
             if (g->multiplier > 1) {
                 int32_t spread[LANES];
                 for (size_t i = 0; i < LANES; i++)
                     spread[i] = (int32_t)((c + i) / g->multiplier - source);
                 b.spread = _mm256_loadu_si256((const __m256i *)spread);
                 any_row(g, &b, false, true, row, y + c);
+            } else if (flat) {
+                for (size_t i = 0; i < rows; i++)
+                    flat_row(g, &b, &few, row + i, y + i * line);
             } else if (lanes == LANES && goes) {
                 walk_of(g, halves)(g, &b, rows, row, y + c);
             } else if (rows == 2) {
