@@ -130,7 +130,7 @@ void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, c
         /* Rows of few channels, of which the pixels may follow each other in a vector. */
         for (size_t k = 1; k < 8; k++) {
             g.channels = k, g.multiplier = 1;
-            if (axis(&g.y, 4, shapes[s]) && axis(&g.x, 60 + 9 * k, shapes[s] + 1))
+            if (axis(&g.y, 12, shapes[s]) && axis(&g.x, 60 + 9 * k, shapes[s] + 1))
                 case_f32(c, slow, fast, &g, k & 1);
         }
     }

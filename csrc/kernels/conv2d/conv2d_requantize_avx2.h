@@ -25,7 +25,6 @@ enum { NNF_CONV2D_ANY, NNF_CONV2D_SIMPLE, NNF_CONV2D_CLIPPED };
 typedef struct nnf_conv2d_finish {
     __m256i scale[2], scale_odd[2], round[2], round_odd[2], right[2];
     __m256i zero_point, lo, hi, flip;
-    int32_t start; /* added to sums beside their row's offset */
     int kind;
 } nnf_conv2d_finish;
 
@@ -60,7 +59,6 @@ INLINE void nnf_conv2d_finish_of(nnf_conv2d_finish *f, const nnf_conv2d_q8_tile 
 {
     const int simple = *nnf_conv2d_q8_simple(w, (size_t)(8 * vectors)) != 0;
     f->kind = !simple ? NNF_CONV2D_ANY : t->lo >= t->zero_point ? NNF_CONV2D_CLIPPED : NNF_CONV2D_SIMPLE;
-    f->start = f->kind == NNF_CONV2D_SIMPLE ? INT32_MIN : 0;
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
         const __m256i *header = (const __m256i *)w + v;
@@ -117,7 +115,7 @@ INLINE __m256i nnf_conv2d_finish_row(const nnf_conv2d_finish *f, const int32_t *
         if (kind == NNF_CONV2D_CLIPPED)
             x[v] = nnf_conv2d_scale_clipped(f, v, x[v], odd);
         else if (kind == NNF_CONV2D_SIMPLE)
-            x[v] = nnf_conv2d_scale_simple(f, v, _mm256_add_epi32(x[v], _mm256_set1_epi32(f->start)));
+            x[v] = nnf_conv2d_scale_simple(f, v, _mm256_add_epi32(x[v], _mm256_set1_epi32(INT32_MIN)));
         else
             x[v] = nnf_mbqm_avx2(x[v], f->scale[v], f->scale_odd[v], f->right[v]);
     }

@@ -12,6 +12,7 @@ enum {
     WIDEST = 5,     /* taps of a walk's windows, across and down */
     FLAT = 8,       /* vectors of a row of few channels that go together */
     FLAT_TAPS = 25, /* of a window of few channels whose weights are repeated */
+    FLAT_PIXELS = 256, /* for which it pays to repeat them */
     PAGE = 4096,    /* bytes after which the sets of a level 1 cache come again */
     COLLIDING = 128 /* pixels a multiple of so many floats apart lie in few of those sets */
 };
@@ -194,13 +195,13 @@ static __attribute__((noinline)) void flat_row(const nnf_depthwise *g, const blo
     }
 }
 
-/* Is a row of outputs with all taps in the image some vectors long, and are channels too few for one? */
-INLINE bool is_flat(const nnf_depthwise *g)
+/* Are outputs with all taps in the image some vectors long in each of `rows` rows, and channels too few for one? */
+INLINE bool is_flat(const nnf_depthwise *g, size_t rows)
 {
     size_t inner, outer;
     nnf_axis_full(&g->x, &inner, &outer);
     return g->channels < LANES && g->multiplier == 1 && g->x.stride == 1 && g->y.taps * g->x.taps <= FLAT_TAPS &&
-           (outer - inner) * g->channels >= FLAT * LANES;
+           (outer - inner) * g->channels >= FLAT * LANES && rows * (outer - inner) >= FLAT_PIXELS;
 }
 
 /* Sums of a walk, of each half of a block and each row: of the outputs that 0, 1, ... more steps complete. */
@@ -463,7 +464,7 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
     const bool walks = walks_at_all(g);
     flat_weights few;
-    const bool flat = is_flat(g);
+    const bool flat = is_flat(g, last - first);
     if (flat)
         fill_flat(g, packed, &few);
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
