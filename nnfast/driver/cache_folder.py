@@ -15,6 +15,7 @@ from .. import vlog
 from .._native import kernels
 from ..checks import path, shown
 from ..errors import GeneralFailure, ResourceExhaustedTransient
+from ..model import proof
 from ..model.records import Constants, encode, record_of
 from . import key
 from .arguments import plain_keys, plain_shapes
@@ -33,13 +34,16 @@ def prepare_in(folder, device, model, options, make, load, store):
     path.
     """
     folder = path(folder, "prepare cache_dir:")
+    origin = proof.origin_of(model)
     try:
-        token = _token(model, options, device)
+        token = _token(model, origin, options, device)
     except (TypeError, ValueError, AttributeError, OverflowError):
         device.check(model)  # raises if the model is what is wrong
         raise
     try:
         with OwnFolder(folder) as own, _open(own, token) as files:
+            if origin is not None and proof.of(model) is None:
+                proof.give(model)  # the model of the same file was found right before it was stored
             return load(files, token)
     except FileNotFoundError:
         pass
@@ -99,12 +103,17 @@ def _store(own, token, prepared, store):
                 own.remove(name)
 
 
-def _token(model, options, device):
+def _token(model, origin, options, device):
     """32-byte digest of everything that a compilation depends on: model, options, precision, passes, version and
-    instruction level."""
+    instruction level. origin: that of the model (model/proof.py); None: what the model is made of identifies it."""
     preference, priority, shapes, keep = options
-    constants, digest = Constants(), key.digest()
-    text = encode([record_of(model, constants), preference, priority, list(plain_shapes(shapes).items()),
+    digest = key.digest()
+    if origin is not None:
+        described, arrays = origin.options, [origin.data]
+    else:
+        constants = Constants()
+        described, arrays = record_of(model, constants), constants.arrays
+    text = encode([described, preference, priority, list(plain_shapes(shapes).items()),
                    plain_keys(keep), device.precision, sorted(device.without_passes), version_string(), kernels.level(),
-                   [digest.of(np.frombuffer(flat, np.uint8), device.num_threads) for flat in constants.arrays]])
+                   [digest.of(np.frombuffer(flat, np.uint8), device.num_threads) for flat in arrays]])
     return digest.of(text)

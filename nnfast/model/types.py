@@ -389,7 +389,7 @@ class Model:
     states: inputs and outputs that are fed back (TFLite variables); a caller of `run` does not see them.
     name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses [NN 1.7].
     arithmetic: one of ARITHMETICS. signatures: those of the file that it came from. proof: what has been found right of
-    this very model, once it was (model/proof.py); no copy has it.
+    this very model, once it was; origin: the file that it was made from (both: model/proof.py). No copy has them.
     """
 
     main: Subgraph
@@ -401,6 +401,7 @@ class Model:
     arithmetic: str = "nnapi"
     signatures: tuple[Signature, ...] = ()
     proof: object = field(default=None, init=False, compare=False)
+    origin: object = field(default=None, init=False, compare=False)
 
     def save(self, path: typed.FilePath) -> None:
         """Write the model to a file that nnfast.load reads (docs/models.md). Raises InvalidArgument."""

@@ -12,6 +12,7 @@ from .. import trace, vlog
 from ..checks import kind_of, shown
 from ..errors import InvalidArgument
 from ..forks import importing
+from ..model import own, proof
 from ..model.file import is_saved
 from ..model.mapped import read_file
 from ..model.types import ARITHMETICS, Signature
@@ -147,10 +148,10 @@ def load(source: typed.FilePath | typed.Buffer, relaxed: bool = False, arithmeti
                 from ..model.restored import read
 
             model = read(source)
+            if relaxed:
+                model = replace(model, relaxed=True)
         else:
-            model = _load(source, arithmetic, signature, input_shapes)
-        if relaxed:
-            model = replace(model, relaxed=True)
+            model = _load(source, relaxed, arithmetic, signature, input_shapes)
     if vlog.mask & vlog.MODEL:
         graphs = model.main, *model.referenced
         vlog.log(vlog.MODEL, "load %s: %d operations, %d operands, %d graphs, constants of %d bytes", model.name,
@@ -163,17 +164,19 @@ class ModelFile:
     """A validated file: its subgraphs as stored, its signatures, and models made from them.
 
     source: as for load; is_frozen: nobody changes these bytes, so they need no copy. Raises InvalidArgument.
+
+    data: its bytes, read-only.
     """
 
     def __init__(self, source, is_frozen=False):
         if isinstance(source, bytes | bytearray | memoryview):
-            data, self.label, self.name = source if is_frozen else _view(source), "model", "model"
-            self._records, self._separated = decode(data, self.label), {}
+            self.data, self.label, self.name = source if is_frozen else _view(source), "model", "model"
+            self._records, self._separated = decode(self.data, self.label), {}
         else:
-            data, self.label, self.name = _read(source)
-            self._records = decode(data, self.label)
+            self.data, self.label, self.name = _read(source)
+            self._records = decode(self.data, self.label)
             self._separated = apart({k: buffer.data for k, buffer in enumerate(self._records.buffers)})
-        self.size = len(data)
+        self.size = len(self.data)
         self.signatures = tuple(FileSignature(record.key, record.subgraph_index, _places(record.inputs),
                                               _places(record.outputs)) for record in self._records.signature_defs)
 
@@ -259,13 +262,18 @@ class ModelFile:
         raise InvalidArgument(f"{self.label}: has no signature {shown(key)}; its signatures: {names or 'none'}")
 
 
-def _load(source, arithmetic, key, input_shapes):
+def _load(source, relaxed, arithmetic, key, input_shapes):
     file = ModelFile(source)
     signature = None if key is None else file.find(key)
     main = 0 if signature is None else signature.graph
     named = signature or next((s for s in file.signatures if s.graph == main), None)
     shapes = wanted(file, main, named, input_shapes, int(arithmetic == "nnapi"))
-    return file.translate(main, signature, arithmetic, shapes)[0]
+    model = file.translate(main, signature, arithmetic, shapes)[0]
+    if relaxed:
+        model = replace(model, relaxed=True)
+    if all(name == own.NAME for name, _ in model.extensions):  # what others mean is told by who registered them
+        proof.set_origin(model, file.data, [file.name, relaxed, arithmetic, key, main, shapes])
+    return model
 
 
 def _view(source):

@@ -4,6 +4,7 @@ import mmap
 import os
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,12 +15,13 @@ from helpers.caches import TOKEN, files_in
 from helpers.open_files import open_files
 from helpers.tree import ROOT
 from nnfast import CacheFiles, ModelBuilder
+from nnfast.driver import cache_folder, stored_model
 from nnfast.driver import prepared as prepared_module
-from nnfast.driver import stored_model
 from nnfast.errors import GeneralFailure, InvalidArgument
-from nnfast.model import validate
+from nnfast.model import proof, validate
 
 SEEDS = range(10)
+DIGITS = ROOT / "nnfast" / "data" / "digits_int8.tflite"
 
 
 @pytest.fixture
@@ -297,7 +299,7 @@ def test_a_folder_of_compiled_models(device, tmp_path, monkeypatch, model):
 
 def test_a_folder_takes_the_models_of_its_caller(device, tmp_path, monkeypatch):
     """Which is neither made again of the file nor checked again, and whose packed constants are not kept."""
-    model = nnfast.load(ROOT / "nnfast" / "data" / "digits_int8.tflite")
+    model = nnfast.load(DIGITS)
     x = np.ones((1, 8, 8, 1), np.int8)
     made = device.prepare(model, cache_dir=tmp_path)
     monkeypatch.setattr(stored_model, "model_of", None)
@@ -306,6 +308,58 @@ def test_a_folder_takes_the_models_of_its_caller(device, tmp_path, monkeypatch):
     loaded = device.prepare(model, cache_dir=tmp_path)
     assert np.array_equal(loaded.run([x])[0], made.run([x])[0])
     assert loaded.spare and loaded.spare == made.spare and loaded.whole is model and loaded.source is not model
+
+
+def test_a_file_is_known_by_its_bytes(device, tmp_path, monkeypatch):
+    """What is made of it is not looked at, and was found right before it was stored."""
+    x = np.ones((1, 8, 8, 1), np.int8)
+    wanted = device.prepare(nnfast.load(DIGITS), cache_dir=tmp_path).run([x])[0]
+    model = nnfast.load(DIGITS)
+    for module, name in ((cache_folder, "record_of"), (validate, "check_structure"),
+                         (prepared_module, "check_structure"), (prepared_module, "check_model")):
+        monkeypatch.setattr(module, name, None)
+    loaded = device.prepare(model, cache_dir=tmp_path)
+    assert np.array_equal(loaded.run([x])[0], wanted) and loaded.spare and loaded.whole is model
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_else_a_loaded_model_depends_on(device, tmp_path):
+    content, folder = DIGITS.read_bytes(), tmp_path / "made"
+    (tmp_path / "other.tflite").write_bytes(content)
+    assert content.count(b"nnfast demo") == 1
+    retold = content.replace(b"nnfast demo", b"nnfast Demo")
+    loads = [(DIGITS, {}), (tmp_path / "other.tflite", {}), (retold, {}), (content, {}), (content, {"relaxed": True}),
+             (content, {"arithmetic": "nnapi"}), (content, {"input_shapes": {0: (2, 8, 8, 1)}}),
+             (content, {"input_shapes": {0: (3, 8, 8, 1)}})]
+    for again in (False, True):
+        for count, (source, options) in enumerate(loads, 1):
+            model = nnfast.load(source, **options)
+            prepared = device.prepare(model, cache_dir=folder)
+            assert prepared.inputs[0].shape == options.get("input_shapes", {0: (1, 8, 8, 1)})[0]
+            assert prepared.model.relaxed == ("relaxed" in options) and prepared.model.name == model.name
+            assert len(list(folder.iterdir())) == 2 * (len(loads) if again else count)
+
+
+def test_a_loaded_model_that_was_changed(device, tmp_path):
+    """Its file does not stand for it any more."""
+    x = np.ones((1, 8, 8, 1), np.int8)
+    model = nnfast.load(DIGITS)
+    wanted = device.prepare(model, cache_dir=tmp_path).run([x])[0]
+    assert proof.origin_of(model) is not None
+    place, weights = next((i, o) for i, o in enumerate(model.main.operands) if o.is_constant and len(o.dims) == 4)
+    operands = list(model.main.operands)
+    operands[place] = replace(weights, data=weights.data // 2)
+    other = model.with_main(operands=tuple(operands))
+    assert other.origin is None is pickle.loads(pickle.dumps(model)).origin
+    assert not np.array_equal(device.prepare(other, cache_dir=tmp_path).run([x])[0], wanted)
+    assert len(list(tmp_path.iterdir())) == 4
+
+    fresh = nnfast.load(DIGITS)
+    data = fresh.main.operands[place].data
+    data.shape = data.shape[::-1]
+    assert proof.origin_of(fresh) is None
+    with pytest.raises(InvalidArgument, match=rf"main.operand\[{place}\]: data has shape"):
+        device.prepare(fresh, cache_dir=tmp_path)
 
 
 def test_a_damaged_folder_is_mended(device, tmp_path, model):

@@ -129,6 +129,7 @@ def test_a_custom_operator_of_somebody_else(scale):
     one = One("Scale", [np.ones(3, np.float32)], [((3,), "float32")], custom=b"\7")
     model = nnfast.load(build(*one.parts()))
     assert model.extensions == (("com.example.scale", 1),)
+    assert model.origin is None  # the file does not tell what Scale does
     assert nnfast.Device().prepare(model).run([np.ones(3, np.float32)])[0].tolist() == [7, 7, 7]
     for name in ("Scale", "Mfcc", "TFLite_Detection_PostProcess"):
         with pytest.raises(InvalidArgument, match="is known already"):
