@@ -7,7 +7,8 @@
 
 static const float nasty[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f, -1e-40f, 88.8f, -87.5f, -95.0f, -103.9f,
                               -120.0f, 0.625f, -0.62499f, 3e38f, -3e38f, 1e-5f, 0.5f, -0.5f, 2.5f,
-                              -1.5f, 8388609.0f, -13.5f, -14.2f, -4.9f};
+                              -1.5f, 8388609.0f, -13.5f, -14.2f, -4.9f, 8191.5f, -8193.0f, 3.14159274f, -1.57079637f,
+                              1e-38f, 1.2e-38f, 0.99999994f, 1.00000012f, 0.66666669f, 1.33333325f, 355.0f};
 
 /* terms: of nnf_check_f32, each as large as the result; 0 for kernels that are no sums. */
 static void check_unary_within(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t terms)

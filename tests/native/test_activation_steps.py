@@ -14,19 +14,43 @@ CURVES = {
     "tanh": np.tanh,
     "hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
     "silu": lambda x: x * np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
+    "log": np.log,
+    "sin": np.sin,
+    "cos": np.cos,
 }
 COUNTS = st.sampled_from([1, 7, 8, 15, 16, 17, 33, 100, 9001])
 
 
 @every_level
-@pytest.mark.parametrize("name", ["logistic", "tanh", "silu"])
+@pytest.mark.parametrize("name", ["logistic", "tanh", "silu", "log", "sin", "cos"])
 @given(count=COUNTS, spread=st.sampled_from([1e-3, 1, 10, 80]), seed=st.integers(0, 99))
 @settings(max_examples=25)
 def test_curves_within_three_units(name, level, count, spread, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
     (found,) = run_all_ways(lambda: [UnaryF32((0, 1), name, count)], [x], [((count,), np.float32)], level)
-    wanted = CURVES[name](x.astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        wanted = CURVES[name](x.astype(np.float64))
+    is_number = ~np.isnan(wanted)
+    assert np.array_equal(is_number, ~np.isnan(found))
+    found, wanted = found[is_number], wanted[is_number]
     assert np.all(np.abs(found - wanted) <= 3 * np.finfo(np.float32).eps * np.abs(wanted) + 1e-44)
+
+
+NEXT = [np.nextafter(np.float32(k * np.pi / 2), np.float32(to)) for k in range(1, 5300) for to in (0, 9e3)]
+
+
+@every_level
+@pytest.mark.parametrize(("name", "values"), [
+    ("sin", NEXT), ("cos", NEXT), ("sin", np.linspace(8000, 8400, 4001)), ("cos", np.linspace(-8400, -8000, 4001)),
+    ("sin", np.geomspace(1e-44, 1e-3, 999)), ("cos", np.geomspace(1e-44, 1e38, 999)),
+    ("log", np.geomspace(1e-44, 3e38, 9999)), ("log", np.linspace(0.6, 1.4, 9999)),
+])
+def test_curves_keep_their_digits(name, values, level):
+    """Near zeros of the results, where parts of an angle cancel, and where another way begins."""
+    x = np.float32(values)
+    (found,) = run_all_ways(lambda: [UnaryF32((0, 1), name, x.size)], [x], [(x.shape, np.float32)], level)
+    wanted = CURVES[name](x.astype(np.float64))
+    assert np.all(np.abs(found - wanted) <= 2 * np.spacing(np.abs(wanted).astype(np.float32)))
 
 
 @every_level

@@ -8,8 +8,8 @@
 #include "nnf/math_simd.h"
 #include "nnf/unroll.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP,
-          OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH, OP_SILU };
+enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP, OP_LOG, OP_SIN,
+          OP_COS, OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH, OP_SILU };
 
 /* e^(x + low) for x <= 0 and a low that is small beside 1. */
 INLINE V exponential_of_sum(V x, V low)
@@ -52,6 +52,60 @@ INLINE V gelu_tanh(V x)
     return unless_below(x, divide(x, whole), mul(divide(x, whole), e));
 }
 
+/* log x = n log(2) + log(1 + f), where x = 2^n (1 + f) with 2/3 <= 1 + f < 4/3; log(1 + f) = f - f^2 / 2 + f^3 p(f),
+ * within 9e-10 of it. log(2) is a number of 9 bits, whose product with n is exact, and a rest. */
+INLINE V logarithm(V x)
+{
+    static const float p[] = {1.200677156e-01f, -1.284512132e-01f, 1.075433120e-01f, -1.219576374e-01f,
+                              1.430444866e-01f, -1.667957902e-01f, 1.999959797e-01f, -2.499981970e-01f,
+                              3.333333433e-01f};
+    const V least = all(0x1p-126f), large = where_above(least, x, mul(x, all(0x1p24f)), x);
+    V n;
+    const V f = sub(split_power(large, &n), all(1)), square = mul(f, f);
+    n = where_above(least, x, sub(n, all(24)), n);
+    V sum = all(p[0]);
+    NNF_UNROLL
+    for (int k = 1; k < 9; k++)
+        sum = fmadd(sum, f, all(p[k]));
+    sum = fmadd(square, fmadd(f, sum, all(-0.5f)), mul(n, all(1.7409306e-3f)));
+    sum = fmadd(n, all(0.69140625f), add(f, sum));
+    sum = where_above(x, all(0x1.fffffep127f), x, sum);
+    return where_above(x, zero(), sum, divide(all(-1), size_of(root(x)))); /* -inf of 0, else a NaN */
+}
+
+/* sin(x + quarters pi / 2), by x = n pi / 2 + r with |r| <= pi / 4, whose sine or cosine it is but for its sign. pi / 2
+ * has three parts: up to 8192 the first difference is exact, and the others leave r its digits. Vectors with larger
+ * numbers go to the C library, in double as in the definition. */
+INLINE V circular(V x, int quarters)
+{
+    if (!all_above(all(8192), size_of(x))) {
+        float each[LANES];
+        store_whole(each, x);
+        for (int k = 0; k < LANES; k++)
+            each[k] = (float)(quarters ? cos((double)each[k]) : sin((double)each[k]));
+        return load_whole(each);
+    }
+    V n = nearest_product(x, all(0.636619772f));
+    const V r = fnmadd(n, all(-1.7151245e-15f), fnmadd(n, all(-4.3711388e-8f), fnmadd(n, all(1.57079637f), x)));
+    const V square = mul(r, r);
+    V s = fmadd(all(2.717158168e-06f), square, all(-1.983921102e-04f));
+    s = fmadd(fmadd(s, square, all(8.333329111e-03f)), square, all(-1.666666716e-01f));
+    s = fmadd(mul(s, square), r, r);
+    V c = fmadd(all(-2.719665417e-07f), square, all(2.479934847e-05f));
+    c = fmadd(fmadd(c, square, all(-1.388888340e-03f)), square, all(4.166666791e-02f));
+    c = fmadd(fmadd(c, square, all(-0.5f)), square, all(1));
+    n = add(n, all((float)quarters));
+    const V half = floor_of(mul(n, all(0.5f))), odd = fnmadd(half, all(2), n);
+    const V turned = fnmadd(floor_of(mul(half, all(0.5f))), all(2), half), value = where_above(odd, zero(), c, s);
+    return where_above(turned, zero(), negative(value), value);
+}
+
+/* A small number is its sine, which keeps the sign of 0. */
+INLINE V sine(V x)
+{
+    return where_above(all(0x1p-12f), size_of(x), x, circular(x, 0));
+}
+
 INLINE V apply(enum op op, V x)
 {
     switch (op) {
@@ -69,6 +123,12 @@ INLINE V apply(enum op op, V x)
         return root(x);
     case OP_RSQRT:
         return inverse_roots(x);
+    case OP_LOG:
+        return logarithm(x);
+    case OP_SIN:
+        return sine(x);
+    case OP_COS:
+        return circular(x, 1);
     case OP_CEIL:
         return negative(floor_of(negative(x)));
     case OP_ROUND:
@@ -130,6 +190,9 @@ UNARY(nnf_floor_f32_flat, OP_FLOOR)
 UNARY(nnf_sqrt_f32_flat, OP_SQRT)
 UNARY(nnf_rsqrt_f32_flat, OP_RSQRT)
 UNARY(nnf_exp_f32_flat, OP_EXP)
+UNARY(nnf_log_f32_flat, OP_LOG)
+UNARY(nnf_sin_f32_flat, OP_SIN)
+UNARY(nnf_cos_f32_flat, OP_COS)
 UNARY(nnf_ceil_f32_flat, OP_CEIL)
 UNARY(nnf_round_f32_flat, OP_ROUND)
 UNARY(nnf_sign_f32_flat, OP_SIGN)

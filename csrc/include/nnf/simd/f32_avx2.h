@@ -102,6 +102,15 @@ static inline V times_normal_power(V x, V n)
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23)));
 }
 
+/* m of a normal x = m 2^power > 0 with 2/3 <= m < 4/3. */
+static inline V split_power(V x, V *power)
+{
+    const __m256i base = _mm256_castps_si256(all(0x1.555556p-1f));
+    const __m256i from = _mm256_sub_epi32(_mm256_castps_si256(x), base);
+    *power = _mm256_cvtepi32_ps(_mm256_srai_epi32(from, 23));
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_and_si256(from, _mm256_set1_epi32(0x7fffff)), base));
+}
+
 static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) == 255; }

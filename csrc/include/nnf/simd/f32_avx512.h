@@ -53,6 +53,15 @@ static inline V nearest_product(V a, V b) { return sub(fmadd(a, b, all(0x1.8p23f
 static inline V times_power(V x, V n) { return _mm512_scalef_ps(x, n); }
 enum { SLOW_POWERS = 0 }; /* times_power is one instruction */
 static inline V times_normal_power(V x, V n) { return times_power(x, n); }
+/* m of a normal x = m 2^power > 0 with 2/3 <= m < 4/3. */
+static inline V split_power(V x, V *power)
+{
+    const __m512i base = _mm512_castps_si512(all(0x1.555556p-1f));
+    const __m512i from = _mm512_sub_epi32(_mm512_castps_si512(x), base);
+    *power = _mm512_cvtepi32_ps(_mm512_srai_epi32(from, 23));
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_and_si512(from, _mm512_set1_epi32(0x7fffff)), base));
+}
+
 static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) == 0xFFFF; }

@@ -103,6 +103,15 @@ static inline V times_normal_power(V x, V n)
     return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(x), vshlq_n_s32(vcvtq_s32_f32(n), 23)));
 }
 
+/* m of a normal x = m 2^power > 0 with 2/3 <= m < 4/3. */
+static inline V split_power(V x, V *power)
+{
+    const int32x4_t base = vreinterpretq_s32_f32(all(0x1.555556p-1f));
+    const int32x4_t from = vsubq_s32(vreinterpretq_s32_f32(x), base);
+    *power = vcvtq_f32_s32(vshrq_n_s32(from, 23));
+    return vreinterpretq_f32_s32(vaddq_s32(vandq_s32(from, vdupq_n_s32(0x7fffff)), base));
+}
+
 static inline V size_of(V x) { return vabsq_f32(x); }
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return vminvq_u32(vcgtq_f32(a, b)) != 0; }
