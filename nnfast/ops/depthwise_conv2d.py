@@ -83,7 +83,7 @@ def _lower(node, b):
         return "no native kernel for TENSOR_FLOAT16"
     if filter_.value is None or bias.value is None:
         return _lower_computed(node, b)
-    slots, batch, win = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
+    slots, batch, win = (b.slot(source), b.slot(target)), source.shape[0], geometry(node).lying
     units, multiplier = filter_.shape[3], node.scalar("depth_multiplier")
     if source.shape[3] == 1 and units >= _CONV_UNITS and conv2d.refusal(node, win.is_padded, b) is None:
         conv2d.emit(node, b, conv2d.Matrix(filter_, is_turned=True), win, batch)

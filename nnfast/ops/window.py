@@ -43,6 +43,15 @@ class Window:
         return any(self.head[axis] or self.input[axis] < (self.output[axis] - 1) * self.stride[axis] +
                    (self.filter[axis] - 1) * self.dilation[axis] + 1 for axis in (0, 1))
 
+    @property
+    def lying(self):
+        """The same window with height and width exchanged where images, windows and results are one pixel wide: they
+        lie in memory as rows do, which kernels go along. Else itself."""
+        if self.input[1] == self.filter[1] == self.output[1] == 1 < self.output[0]:
+            return Window(*(values[::-1] for values in (self.input, self.filter, self.stride, self.dilation, self.head,
+                                                        self.output)))
+        return self
+
     def taps(self, axis):
         """(k, output slice, input slice) of each filter position k along an axis that overlaps the input."""
         size, out = self.input[axis], self.output[axis]

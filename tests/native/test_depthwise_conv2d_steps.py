@@ -33,6 +33,15 @@ def geometries(draw):
     }
 
 
+@st.composite
+def columns(draw):
+    """The same of images one pixel wide."""
+    case = draw(geometries())
+    (height, _), (taps, _), (_, _, top, bottom, _, stride) = case["size"], case["taps"], case["window"]
+    window = 0, 0, top, bottom, draw(st.integers(1, 3)), stride
+    return case | {"size": [height, 1], "taps": [taps, 1], "window": window}
+
+
 def build(case, source, filter_, bias, target):
     scalars = ints(*case["window"], case["multiplier"], case["activation"])
     flag = operand(T.BOOL, np.uint8(0))
@@ -45,7 +54,7 @@ def shapes(case):
 
 
 @settings(max_examples=120)
-@given(geometries())
+@given(geometries() | columns())
 def test_float32_is_close_to_the_definition(case):
     rng = np.random.default_rng(case["seed"])
     image, window, units = shapes(case)
@@ -98,7 +107,7 @@ def test_a_pixel_must_hold_the_channels():
 
 
 @settings(max_examples=120)
-@given(geometries(), st.sampled_from(("qu8", "qs8", "qu8c", "qs8c")), st.sampled_from((2.0**-7, 0.01, 0.3)))
+@given(geometries() | columns(), st.sampled_from(("qu8", "qs8", "qu8c", "qs8c")), st.sampled_from((2.0**-7, 0.01, 0.3)))
 def test_quantized_is_the_definition_bit_for_bit(case, kind, target_scale):
     rng = np.random.default_rng(case["seed"])
     image, window, units = shapes(case)
@@ -136,6 +145,19 @@ def test_rows_and_channels_split_over_threads_alike():
     assert steps[0].packed == 4 * 10 * 1024
     for threads in (2, 3, 5):
         np.testing.assert_array_equal(one, run_native(node, data, threads)[0])
+
+
+def test_columns_are_taken_as_rows():
+    """Kernels go along rows: of a column they would do a pixel at a time."""
+    case = {"batch": 1, "size": [50, 1], "channels": 16, "multiplier": 1, "taps": [5, 1], "window": (0, 0, 2, 2, 1, 2),
+            "dilation": (1, 1), "activation": 0}
+    weights = operand(F32, np.ones((1, 5, 1, 16), np.float32))
+    node = build(case, operand(F32, shape=(1, 50, 1, 16)), weights, operand(F32, np.ones(16, np.float32)), operand(F32))
+    assert node.outputs[0].shape == (1, 25, 1, 16)
+    data = np.arange(800, dtype=np.float32).reshape(1, 50, 1, 16)
+    found, (step,) = run_native(node, data, 1)
+    assert step.window[:2] == (1, 1) and step.out_row == 4 * 25 * 16
+    np.testing.assert_array_equal(found, node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])[0])
 
 
 @pytest.mark.parametrize("channels", [16, 1])
