@@ -47,7 +47,8 @@ cdef enum:
     BINARY_GRAIN = 16384       # elements below which a second thread costs more than it saves
     POWER_GRAIN = 2048  # the same for powers
     OUTER = 7           # most loops around the rows: rank 8 with every dimension broadcast differently from the next
-    SHORT = 64          # elements of a row from which on it is worth a call of its own
+    SHORT = 64          # elements of a row from which on it is worth a call of its own,
+    SHORT_BYTES = 768   # and bytes, where gathering it is copying
     GATHERED = 4096     # bytes of an operand that short rows are gathered in
 
 
@@ -201,7 +202,7 @@ cdef inline void walk_rows(const nnf_step *step, const nnf_run *run, int thread,
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
     cdef size_t row, last, column, end, at_a, at_b
     share(w, thread, threads, &row, &last, &column, &end)
-    if w.rank and w.n < SHORT and w.n:
+    if w.rank and w.n and (w.n < SHORT or (w.step_a and w.step_b and w.n * item < SHORT_BYTES)):
         walk_short_rows(step.params, w, a, b, y, row, last, item, item_y, do_row)
         return
     for row in range(row, last):
