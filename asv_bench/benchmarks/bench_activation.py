@@ -16,6 +16,14 @@ class Activation(common.Operation):
         b.operation(operation, [common.source(b, types, common.fields(shape))], [y])
 
 
+class Curve(common.Operation):
+    params = (["EXP", "LOG", "SIN"], common.shapes("flat"))
+    param_names = ("operation", "shape")
+
+    def build(self, b, operation, shape):
+        b.operation(operation, [common.source(b, "f32", common.fields(shape))], [common.target(b, "f32", 4)])
+
+
 class Elu(common.Operation):
     params = (common.shapes("flat"),)
     param_names = ("shape",)

@@ -14,6 +14,17 @@ class Arithmetic(common.Operation):
         b.operation(operation, [x, y, b.scalar(common.FUSED["relu"])], [common.target(b, types, 4)])
 
 
+class WithRow(common.Operation):
+    """A number for each channel, as a bias or a gate has them."""
+    params = (["ADD", "MUL"], ["f32", "qu8", "qs8"], common.shapes("flat"))
+    param_names = ("operation", "types", "shape")
+
+    def build(self, b, operation, types, shape):
+        shape = common.fields(shape)
+        x, y = common.source(b, types, shape), common.source(b, types, (1, 1, 1, shape[3]))
+        b.operation(operation, [x, y, b.scalar(common.FUSED["none"])], [common.target(b, types, 4)])
+
+
 class Subtract(Arithmetic):
     params = (["SUB"], ["f32"], common.shapes("flat"))
 
