@@ -72,19 +72,24 @@ def infer(node):
 
 def compute(node, inputs):
     """x - max - ln(sum of e^(x - max)) of rows, in steps of 1 / 16."""
-    x, target = inputs[0].astype(np.int64), node.outputs[0]
+    x, target = inputs[0], node.outputs[0]
     low, high = RANGES[target.dtype]
     if not prod(x.shape):
         return [np.empty(x.shape, target.dtype)]
     scale, back = _multipliers(node)
     lowest = -input_radius(_DIFFERENCE_BITS, scale[1])
-    differences = x - x.max(axis=-1, keepdims=True)
+    below = x.max(axis=-1, keepdims=True).astype(np.int16) - x
+    differences = -np.arange(256)  # of any two codes, at the place of their amount
     words = mbqm(np.maximum(differences, lowest), *scale)
     powers = WORD32.rescale(WORD32.exp_neg(words, _DIFFERENCE_BITS), 0, _SUM_BITS)
-    logs = logarithm(np.where(differences >= lowest, powers, 0).sum(axis=-1, keepdims=True))
+    logs = logarithm(np.where(differences >= lowest, powers, 0)[below].sum(axis=-1, keepdims=True))
     lowest = np.maximum(lowest - 1, mbqm(logs - (1 << 31), *back))
+    by_table = x.shape[-1] > differences.size
+    if not by_table:
+        words, differences = words[below], -below
     codes = rdbpot(words - logs, 31 - _DIFFERENCE_BITS - _OUTPUT_BITS) + high
-    return [np.where(differences > lowest, np.clip(codes, low, high), low).astype(target.dtype)]
+    codes = np.where(differences > lowest, np.clip(codes, low, high), low).astype(target.dtype)
+    return [np.take_along_axis(codes, below, axis=-1) if by_table else codes]
 
 
 TFL_QUANTIZED_LOG_SOFTMAX = own("TFL_QUANTIZED_LOG_SOFTMAX", {"input:T -> output:T": {"T": ("Q8", "Q8S")}}, compute,

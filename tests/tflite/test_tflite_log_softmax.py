@@ -20,7 +20,7 @@ def one(kind, shape, scale=0.1, output=(1 / 16, None), zero=3):
 
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 @pytest.mark.parametrize(("shape", "scale"), [((40, 11), 0.1), ((2, 3, 5), 0.01), ((7,), 1.0), ((3, 2000), 0.3),
-                                              ((2, 1, 2, 2, 4), 3.0)])
+                                              ((2, 1, 2, 2, 4), 3.0), ((2, 256), 0.1), ((2, 257), 0.1)])
 def test_log_softmax(kind, shape, scale, tmp_path):
     case = one(kind, shape, scale)
     (found,) = case.run()
