@@ -56,21 +56,25 @@ INLINE V gelu_tanh(V x)
  * within 9e-10 of it. log(2) is a number of 9 bits, whose product with n is exact, and a rest. */
 INLINE V logarithm(V x)
 {
-    static const float p[] = {1.200677156e-01f, -1.284512132e-01f, 1.075433120e-01f, -1.219576374e-01f,
-                              1.430444866e-01f, -1.667957902e-01f, 1.999959797e-01f, -2.499981970e-01f,
-                              3.333333433e-01f};
+    static const float even[] = {1.200677156e-01f, 1.075433120e-01f, 1.430444866e-01f, 1.999959797e-01f,
+                                 3.333333433e-01f};
+    static const float odd[] = {-1.284512132e-01f, -1.219576374e-01f, -1.667957902e-01f, -2.499981970e-01f};
     const V least = all(0x1p-126f), large = where_above(least, x, mul(x, all(0x1p24f)), x);
     V n;
     const V f = sub(split_power(large, &n), all(1)), square = mul(f, f);
     n = where_above(least, x, sub(n, all(24)), n);
-    V sum = all(p[0]);
+    V p = all(even[0]), q = all(odd[0]); /* two chains, each of half the length */
     NNF_UNROLL
-    for (int k = 1; k < 9; k++)
-        sum = fmadd(sum, f, all(p[k]));
-    sum = fmadd(square, fmadd(f, sum, all(-0.5f)), mul(n, all(1.7409306e-3f)));
+    for (int k = 1; k < 4; k++) {
+        p = fmadd(p, square, all(even[k]));
+        q = fmadd(q, square, all(odd[k]));
+    }
+    p = fmadd(q, f, fmadd(p, square, all(even[4])));
+    V sum = fmadd(square, fmadd(f, p, all(-0.5f)), mul(n, all(1.7409306e-3f)));
     sum = fmadd(n, all(0.69140625f), add(f, sum));
     sum = where_above(x, all(0x1.fffffep127f), x, sum);
-    return where_above(x, zero(), sum, divide(all(-1), size_of(root(x)))); /* -inf of 0, else a NaN */
+    const V not_above = where_above(zero(), x, all(NAN), sub(x, all(INFINITY))); /* -inf of 0; a NaN stays one */
+    return where_above(x, zero(), sum, not_above);
 }
 
 /* sin(x + quarters pi / 2), by x = n pi / 2 + r with |r| <= pi / 4, whose sine or cosine it is but for its sign. pi / 2
@@ -85,7 +89,7 @@ INLINE V circular(V x, int quarters)
             each[k] = (float)(quarters ? cos((double)each[k]) : sin((double)each[k]));
         return load_whole(each);
     }
-    V n = nearest_product(x, all(0.636619772f));
+    const V base = all(0x1.8p23f), one = all(1), sum = fmadd(x, all(0.636619772f), base), n = sub(sum, base);
     const V r = fnmadd(n, all(-1.7151245e-15f), fnmadd(n, all(-4.3711388e-8f), fnmadd(n, all(1.57079637f), x)));
     const V square = mul(r, r);
     V s = fmadd(all(2.717158168e-06f), square, all(-1.983921102e-04f));
@@ -93,11 +97,12 @@ INLINE V circular(V x, int quarters)
     s = fmadd(mul(s, square), r, r);
     V c = fmadd(all(-2.719665417e-07f), square, all(2.479934847e-05f));
     c = fmadd(fmadd(c, square, all(-1.388888340e-03f)), square, all(4.166666791e-02f));
-    c = fmadd(fmadd(c, square, all(-0.5f)), square, all(1));
-    n = add(n, all((float)quarters));
-    const V half = floor_of(mul(n, all(0.5f))), odd = fnmadd(half, all(2), n);
-    const V turned = fnmadd(floor_of(mul(half, all(0.5f))), all(2), half), value = where_above(odd, zero(), c, s);
-    return where_above(turned, zero(), negative(value), value);
+    c = fmadd(fmadd(c, square, all(-0.5f)), square, one);
+    /* The last bits of such a sum are those of n + quarters. With those of 1, each makes a number above 1 or not. */
+    const V turns = add(sum, all((float)quarters));
+    const V odd = bits_or(one, bits_and(turns, all(0x1p-149f))), half = bits_or(one, bits_and(turns, all(0x1p-148f)));
+    const V value = where_above(odd, one, c, s);
+    return where_above(half, one, negative(value), value);
 }
 
 /* A small number is its sine, which keeps the sign of 0. */
