@@ -1,0 +1,34 @@
+"""The models of single layers that ci/layer_models.py writes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nnfast
+from helpers.tree import ROOT
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layers")
+    subprocess.run([sys.executable, ROOT / "ci" / "layer_models.py", folder], check=True, capture_output=True)
+    return sorted(folder.iterdir())
+
+
+def test_each_layer_runs_in_kernels(files):
+    """As the numpy definitions do, which none of them falls back to: each is of a class that networks have."""
+    assert len(files) > 80
+    device, definitions = nnfast.Device(), nnfast.Device(without_passes=["native_kernels"])
+    for path in files:
+        prepared = device.prepare(nnfast.load(path))
+        assert all(row["kernel"] != "numpy" for row in prepared.explain().rows), path.name
+        random = np.random.default_rng(3)
+        inputs = [random.integers(-128, 128, info.shape).astype(np.int8) if info.dtype == np.int8
+                  else random.uniform(0.5, 2, info.shape).astype(np.float32) for info in prepared.inputs]
+        (found,), (wanted,) = prepared.run(inputs), definitions.prepare(nnfast.load(path)).run(inputs)
+        if found.dtype == np.int8:
+            np.testing.assert_array_equal(found, wanted, path.name)
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-5 * np.abs(wanted).max(), err_msg=path.name)
