@@ -299,13 +299,28 @@ def connected(scheduler: str | None = None, workers: int | None = None,
         except (OSError, ValueError, TimeoutError) as error:
             why = " ".join(str(error).split())
             raise InvalidArgument(f"--scheduler {scheduler}: cannot be reached: {why}") from None
-        with client:
+        with _entered(client):
             try:
                 client.wait_for_workers(1, timeout=WORKERS_SECONDS)
             except TimeoutError:
                 raise InvalidArgument(f"--scheduler {scheduler}: has no workers; start some with `dask worker`"
                                       ) from None
             yield client
+
+
+@contextmanager
+def _entered(client):
+    """`with client`, but if it has lost its scheduler and so fails to close, that hides nothing that was raised."""
+    client.__enter__()
+    try:
+        yield
+    finally:
+        was_running = client.status == RUNNING
+        try:
+            client.__exit__(None, None, None)
+        except (OSError, RuntimeError):
+            if was_running:
+                raise
 
 
 class Chunks:

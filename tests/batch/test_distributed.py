@@ -287,6 +287,27 @@ def test_a_scheduler_that_dies(tmp_path, model, images, started, capsys, monkeyp
     assert batch(model, images, output=out, chunk=1)[1]["computed"] == 23 - len(kept)
 
 
+@pytest.mark.parametrize(("status", "told"), [("connecting", "the scheduler is gone"), ("running", "expiring")])
+def test_a_client_that_cannot_be_closed(monkeypatch, status, told):
+    """One that lost its scheduler may fail to, while it tries to connect again."""
+    class Client:
+        def __init__(self, *_, **__):
+            self.status = status
+
+        def wait_for_workers(self, *_, **__):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            raise RuntimeError("Cannot change state of expiring Timeout")
+
+    monkeypatch.setattr(cluster.distributed, "Client", Client)
+    with pytest.raises((nnfast.Error, RuntimeError), match=told), cluster.connected("tcp://127.0.0.1:9"):
+        raise nnfast.Error("the scheduler is gone")
+
+
 def test_a_scheduler_that_is_not_there(tmp_path, model, images, capsys, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
     assert batch(model, images, output=tmp_path / "o.npy", scheduler="tcp://127.0.0.1:9")[0] == 2
