@@ -16,6 +16,7 @@ from .._native.codec import KEY_BYTES, KeyedDigest
 from .._native.engine import aligned_bytes
 from ..errors import Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from ..extras import msgspec
+from ..model import proof
 from ..model.validate import validate_model
 from ..seals import FROZEN, is_sealed
 from . import key, stored_model
@@ -194,8 +195,11 @@ def from_memory(device, model, data):
 def _plan(device, content, data, deadline, is_late=False, source=None):
     """(prepared model, its StoredPacking or None); the caller must finish the packing."""
     with trace.span("LD", "PC", "restore"):
-        if source is not None:
-            validate_model(source)  # which is remembered for the next time
+        if source is not None and proof.of(source) is None:
+            if proof.origin_of(source) is None:
+                validate_model(source)  # which is remembered for the next time
+            else:
+                proof.give(source)  # the token is that of its file, of which a right model was made and stored
         model, options, packing = stored_model.unpack(content, data, device.num_threads, is_late, source)
         prepared = device.compile(model, options, deadline, packing)
     if source is not None:

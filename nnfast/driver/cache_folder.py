@@ -42,8 +42,6 @@ def prepare_in(folder, device, model, options, make, load, store):
         raise
     try:
         with OwnFolder(folder) as own, _open(own, token) as files:
-            if origin is not None and proof.of(model) is None:
-                proof.give(model)  # the model of the same file was found right before it was stored
             return load(files, token)
     except FileNotFoundError:
         pass
