@@ -289,6 +289,7 @@ def _read(path):
     try:
         path = os.fspath(path)
         label = os.path.basename(os.fsdecode(path)) or os.fsdecode(path)
+        label = label.encode(errors="replace").decode()  # which may be shown and stored
     except TypeError:
         raise InvalidArgument(f"model: is {kind_of(path)}, must be a path or bytes") from None
     try:

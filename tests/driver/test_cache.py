@@ -340,6 +340,14 @@ def test_what_else_a_loaded_model_depends_on(device, tmp_path):
             assert len(list(folder.iterdir())) == 2 * (len(loads) if again else count)
 
 
+def test_a_file_whose_name_is_no_text(device, tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.tflite")
+    path.write_bytes(DIGITS.read_bytes())
+    for _ in range(2):
+        assert device.prepare(nnfast.load(path), cache_dir=tmp_path / "made").model.name == "?"
+    assert len(list((tmp_path / "made").iterdir())) == 2
+
+
 def test_a_loaded_model_that_was_changed(device, tmp_path):
     """Its file does not stand for it any more."""
     x = np.ones((1, 8, 8, 1), np.int8)
