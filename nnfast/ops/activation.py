@@ -12,6 +12,7 @@ from ..model.fixedpoint import WORD16, WORD32, input_radius, multiplier_above_on
 from ..model.quant import activation_float, activation_range, mbqm, quantize_multiplier, rdbpot, scale_product, srdhm
 from ..model.types import QUANT_RANGE, Activation, OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape, is_quant8
+from .codes import emit_looked_up
 
 _Q8, _Q8S = OperandType.TENSOR_QUANT8_ASYMM, OperandType.TENSOR_QUANT8_ASYMM_SIGNED
 _UNARY = "input:T -> output:T"
@@ -211,7 +212,7 @@ def lower_elu(node, b):
 
 
 def lower_prelu(node, b):
-    """One step for float32 and 8-bit codes; a look-up where an 8-bit alpha is one known code."""
+    """One step for float32 and 8-bit codes; a look-up of many codes with one known alpha."""
     source, alpha, output = node["input"], node["alpha"], node.outputs[0]
     slots = b.slot(source), b.slot(alpha), b.slot(output)
     if source.type == OperandType.TENSOR_FLOAT16:
@@ -221,11 +222,7 @@ def lower_prelu(node, b):
         return reason
     if source.type == OperandType.TENSOR_FLOAT32:
         b.emit(BinaryF32(slots, "prelu", source.shape, alpha.shape))
-    elif alpha.value is not None and alpha.value.size == 1:
-        codes = np.arange(256, dtype=np.uint8).view(source.dtype)
-        (mapped,) = compute_prelu(node, [codes, alpha.value.reshape(1)])
-        b.emit(LookupQ8((slots[0], slots[2]), prod(source.shape), mapped.view(np.uint8)))
-    else:
+    elif not emit_looked_up(node, b, compute_prelu):
         signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
         zeros = source.zero_point, alpha.zero_point, output.zero_point
         # At 2^32 and above the left shift moves every bit out, which equals a multiplier of 0.

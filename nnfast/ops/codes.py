@@ -9,6 +9,9 @@ from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType
 from .base import is_quant8
 
+MOST_PAIRED = 4096
+"""Elements up to which two operands take less time as pairs than a table of one takes to make."""
+
 
 def real_values(tensor, array):
     """float32 values of an 8-bit tensor's codes, each rounded once; any other array unchanged."""
@@ -50,3 +53,22 @@ def emit_recode(b, source, target):
     slot = b.temp(count)
     b.emit(LookupQ8((b.slot(source), slot), count, table))
     return slot
+
+
+def emit_looked_up(node, b, compute):
+    """Whether one of the first two inputs is one known byte and the other many; then emits a look-up of the output.
+
+    compute: of the operation, whose output has a byte for each of theirs.
+    """
+    target = node.outputs[0]
+    for place, source in enumerate(node.inputs[:2]):
+        known, count = node.inputs[1 - place], prod(source.shape)
+        if known.value is None or known.value.size != 1 or count <= MOST_PAIRED or \
+                {source.dtype.itemsize, known.dtype.itemsize, target.dtype.itemsize} != {1}:
+            continue
+        inputs = [t.value for t in node.inputs]
+        inputs[place], inputs[1 - place] = np.arange(256, dtype=np.uint8).view(source.dtype), known.value.reshape(1)
+        (table,) = compute(node, inputs)
+        b.emit(LookupQ8((b.slot(source), b.slot(target)), count, table.view(np.uint8)))
+        return True
+    return False

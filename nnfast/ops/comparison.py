@@ -5,7 +5,7 @@ import numpy as np
 from .._native.elementwise import BinaryBytes, Compare, obstacle
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape
-from .codes import emit_real_values, real_values
+from .codes import emit_looked_up, emit_real_values, real_values
 
 _RELATIONS = {
     OperationType.EQUAL: np.equal, OperationType.NOT_EQUAL: np.not_equal, OperationType.GREATER: np.greater,
@@ -33,7 +33,9 @@ _KERNELS = {
 
 
 def lower(node, b):
-    """One step for float32, INT32 and booleans; 8-bit codes become real values first."""
+    """One step for float32, INT32, booleans, and codes with a known one; else 8-bit codes become real values first."""
+    if emit_looked_up(node, b, compute):
+        return None
     reason = obstacle(node["x"].shape, node["y"].shape)
     if reason is not None:
         return reason

@@ -9,6 +9,7 @@ from ..model.fixedpoint import multiplier_below_one
 from ..model.quant import activation_float, activation_range, rdbpot, scale_product, srdhm
 from ..model.types import Activation, OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape, check_activation, is_quant8
+from .codes import emit_looked_up
 
 ADD_SHIFT = 20
 """Bits by which quantized ADD and SUB raise their inputs before the first multiplication."""
@@ -103,7 +104,9 @@ def compute(node, inputs):
 
 # -- native --------------------------------------------------------------------------------------------------------
 def lower(node, b):
-    """One step for float32, 8-bit and INT32 tensors of any broadcast."""
+    """One step for float32, 8-bit and INT32 tensors of any broadcast; a look-up of many codes with a known one."""
+    if emit_looked_up(node, b, compute):
+        return None
     a, c, output = node["input0"], node["input1"], node.outputs[0]
     slots = b.slot(a), b.slot(c), b.slot(output)
     name = node.op.type.name.lower()

@@ -77,8 +77,13 @@ def _rsqrt(node, x):
     return np.where(x > 0, 1 / np.sqrt(np.where(x > 0, x, 1)), _HIGH * float(np.float32(node.outputs[0].scale)))
 
 
+def _elu(node, x):
+    with np.errstate(over="ignore"):
+        return np.where(x < 0, np.exp(x).astype(np.float32) - np.float32(1), x)
+
+
 _CURVES = {"EXP": lambda node, x: np.exp(x), "LOG": _log, "GELU": _gelu, "RSQRT": _rsqrt,
-           "TANH": lambda node, x: np.tanh(x)}
+           "TANH": lambda node, x: np.tanh(x), "ELU": _elu}
 
 
 def _table_of(name, node):
@@ -124,6 +129,7 @@ TFL_QUANTIZED_EXP, TFL_QUANTIZED_LOG = (_curve(name, ("Q8S", "Q16S")) for name i
 TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S", "Q16S"), " approximate:bool")
 TFL_QUANTIZED_RSQRT = _curve("RSQRT", ("Q16S",))
 TFL_QUANTIZED_TANH = _curve("TANH", ("Q8", "Q8S"))
+TFL_QUANTIZED_ELU = _curve("ELU", ("Q8S",))
 
 
 def compute_sqrt(node, inputs):

@@ -11,6 +11,7 @@ from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE, Activation
 from . import activation, reduce, resize, tfl_int16, tfl_reduce
 from .base import broadcast_shape, check_activation, is_quant8
+from .codes import emit_looked_up
 from .tfl import ANY, INDEXES, QUANTIZED, own, ratio_multiplier, same_shape
 
 RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (-(1 << 15), (1 << 15) - 1),
@@ -41,6 +42,8 @@ def lower_by_pairs(compute, refused=None):
         (x, y), target = node.inputs[:2], node.outputs[0]
         if {x.dtype.itemsize, y.dtype.itemsize, target.dtype.itemsize} != {1}:
             return f"no native kernel from {x.dtype} and {y.dtype} to {target.dtype}"
+        if refused is None and emit_looked_up(node, b, compute):
+            return None
         reason = obstacle(x.shape, y.shape)
         if reason is not None:
             return reason

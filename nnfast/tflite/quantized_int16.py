@@ -42,6 +42,13 @@ def tanh(b, op):
     translate(b, op, "TFL_QUANTIZED_TANH")
 
 
+@takes(lambda x, y, out: x.type == TensorType.INT8 and _codes8(x, y, out), Builtin.ELU)
+def elu(b, op):
+    """ELU of codes."""
+    _one_input(b, op)
+    translate(b, op, "TFL_QUANTIZED_ELU")
+
+
 @takes(_codes8, Builtin.LOG_SOFTMAX)
 def log_softmax(b, op):
     """LOG_SOFTMAX of codes."""

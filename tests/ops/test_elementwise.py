@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import nnfast
 from helpers import scalar_reference as scalar
 from helpers.nodes import operand, out, refuses, run, signed_codes, version
+from helpers.tflite.running import Const, One
 from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.elementwise import ADD, DIV, MUL, SUB
 from nnfast.ops.power import POW
@@ -117,6 +119,16 @@ def test_pow():
     assert run(POW, [operand("F32", np.ones((1,) * 6)), exponent]).shape == (1, 1, 1, 1, 1, 4)
     refuses(POW, [base, operand("F32", [1, 2, 3]), none()], ": has 3 inputs, must have 2")
     refuses(POW, [operand("F32", [1, 2, 3]), exponent], " input 1 (exponent): shape [4] does not broadcast with [3]")
+
+
+def test_a_known_power_of_2_is_a_product():
+    x = np.float32([-np.inf, -3, -1e-30, -0.0, 0, 1e-20, 0.1, 1e19, 1e20, np.inf, np.nan])
+    inputs = [x, Const(np.float32([2]))]
+    prepared = nnfast.Device().prepare(One("POW", inputs, [(x.shape, "float32")], "PowOptions").model())
+    assert "mul_f32" in prepared.explain().rows[0]["kernel"]
+    with np.errstate(over="ignore"):
+        wanted = (x.astype(np.float64) ** 2).astype(np.float32)
+    np.testing.assert_array_equal(prepared.run([x])[0], wanted)
 
 
 def test_rules():

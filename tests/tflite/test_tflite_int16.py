@@ -197,6 +197,18 @@ def test_gelu_of_codes():
     assert np.abs(one.run()[0] - np.clip(wanted, -128, 127)).max() <= 0.51
 
 
+def test_elu_of_codes(tmp_path):
+    x = np.tile(np.arange(-128, 128), 4).astype(np.int8)
+    one = One("ELU", [x], [(x.shape, "int8")], quants={"i0": (0.031, 3), "o0": (0.0173, -50)})
+    real = np.float32(0.031) * (x.astype(int) - 3)
+    wanted = np.where(real < 0, np.expm1(real), real) / 0.0173 - 50
+    found, = one.run()
+    assert np.abs(found - np.clip(wanted, -128, 127)).max() <= 0.5001
+    theirs = litert_outputs(tmp_path, one.file(), [[x]])
+    if theirs is not None:
+        np.testing.assert_array_equal(found, theirs[0][0])
+
+
 @pytest.mark.parametrize("has_bias", [False, True])
 def test_int16_weights_are_rescaled_once_by_16_bits(has_bias, tmp_path):
     x, w = codes("int16", 40, 16), RANDOM.integers(-3000, 3000, (7, 16)).astype(np.int16)
