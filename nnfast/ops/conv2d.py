@@ -112,13 +112,14 @@ def refusal(node, padded, b):
         return "no native kernel for TENSOR_FLOAT16"
     # Kernels multiply the filter by padding zeros, which the reference skips: inf and NaN would differ.
     if padded and node["input"].type == OperandType.TENSOR_FLOAT32 and node["filter"].value is not None \
-            and not b.packed_fact([node["filter"]], lambda: _all_finite(node["filter"].value)):
+            and not b.packed_fact([node["filter"]], lambda: all_finite(node["filter"].value)):
         return "filter has infinite or NaN values, and there is padding"
     return None
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _all_finite(values):
+def all_finite(values):
+    """Whether no value is infinite or NaN."""
     return bool(np.isfinite(np.sum(values)) or np.isfinite(values).all())  # a finite sum has finite terms
 
 

@@ -1,14 +1,17 @@
 """TFLite's operations that make tensors of a given size: FILL, RANGE, ONE_HOT, TILE, paddings, BROADCAST_TO."""
 
-from math import ceil, inf, nan
+from math import ceil, inf, nan, prod
 
 import numpy as np
 
-from .._native.movement import StridedCopy
+from .._native.movement import Gather, StridedCopy
 from .fill import fill_with, lower_fill
 from .movement import INDEX_BYTES, MOST_DIMENSIONS, copy_choice, dense
 from .tfl import ANY, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
+
+_MOST_TABLE = 1 << 20
+"""Bytes of all rows of a ONE_HOT up to which a plan keeps them."""
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
@@ -57,8 +60,28 @@ def compute_one_hot(node, inputs):
     indices, depth = inputs[0], node.scalar("depth")
     on, off = (node.element(name, array) for name, array in zip(("on", "off"), inputs[2:4]))
     axis = node.scalar("axis") % (indices.ndim + 1)
-    counts = np.arange(depth).reshape([depth if k == axis else 1 for k in range(indices.ndim + 1)])
-    return [np.where(np.expand_dims(indices, axis) == counts, on, off).astype(node.outputs[0].dtype)]
+    shape = indices.shape[:axis], indices.shape[axis:]
+    result = np.full((prod(shape[0]), depth, prod(shape[1])), off, node.outputs[0].dtype)
+    indices = indices.reshape(prod(shape[0]), prod(shape[1]))
+    before, after = np.nonzero((indices >= 0) & (indices < depth))
+    result[before, indices[before, after], after] = on
+    return [result.reshape(*shape[0], depth, *shape[1])]
+
+
+def lower_one_hot(node, b):
+    """Rows of a table of all of them, by index; indices outside are left to `compute`."""
+    indices, output = node["indices"], node.outputs[0]
+    on, off = node["on"].value, node["off"].value
+    if node.scalar("axis") % len(output.shape) != len(indices.shape) or indices.dtype.name not in ("int32", "int64"):
+        return "not along the last axis, or by indices that are neither int32 nor int64"
+    depth, row = output.shape[-1], output.shape[-1] * output.dtype.itemsize
+    if on is None or off is None or not 0 < depth * row <= _MOST_TABLE:
+        return f"the values are computed, or {depth} rows have no bytes or more than {_MOST_TABLE}"
+    table = np.full((depth, depth), node.element("off", off), output.dtype)
+    np.fill_diagonal(table, node.element("on", on))
+    slots = b.const(table), b.slot(indices), b.slot(output)
+    b.emit(Gather(slots, 1, 1, (depth,), prod(indices.shape), row, indices.dtype.itemsize), declines=True)
+    return None
 
 
 _VALUED = {"T": ANY, "U": ANY, "I": INDEXES, "V": ANY, "J": INDEXES}
@@ -67,7 +90,7 @@ TFL_FILL = own("TFL_FILL", {"dims:I value:T -> output:U": _VALUED}, compute_fill
 TFL_RANGE = own("TFL_RANGE", {"start:A limit:B delta:C -> output:D": dict.fromkeys("ABCD", NUMBERS)}, compute_range,
                 infer_range, same_dtype("start", "limit", "delta"))
 TFL_ONE_HOT = own("TFL_ONE_HOT", {"indices:I depth:J on:T off:V axis:i32 -> output:U": _VALUED}, compute_one_hot,
-                  infer_one_hot, same_dtype("on", "off"))
+                  infer_one_hot, same_dtype("on", "off"), lower=lower_one_hot)
 
 
 # -- more of the same ------------------------------------------------------------------------------------------------

@@ -1,10 +1,16 @@
 """TFLite's CONV_3D and CONV_3D_TRANSPOSE: images of (depth, height, width), floats."""
 
 from itertools import product
+from math import inf, prod
 
 import numpy as np
 
+from .._native import conv
+from .._native.movement import FillBytes, StridedCopy
+from .conv2d import all_finite
+from .movement import dense
 from .tfl import BOUNDS, INDEXES, own
+from .window import Window
 
 _AXES = ("depth", "height", "width")
 _OPTIONS = "padding:i32 " + " ".join(f"stride_{name}:i32" for name in _AXES) + " " + \
@@ -91,8 +97,61 @@ def compute_conv(node, inputs):
     return [_finished(node, result, bias)]
 
 
+def lower_conv(node, b):
+    """Convolutions of images (height, width), whose channels are those of all depths below the filter."""
+    source, weights = node["input"], node["filter"]
+    bias = node["bias"].value if node.has("bias") else np.zeros(weights.shape[4], np.float32)
+    if weights.value is None or bias is None:
+        return "the filter or the bias is computed"
+    batch, *sizes, channels = source.shape
+    *filters, _, units = weights.shape
+    (depth, *out), (front, *head) = _geometry(node, sizes, filters)
+    strides, dilations = _steps(node)
+    win = Window(*(tuple(pair) for pair in (sizes[1:], filters[1:], strides[1:], dilations[1:], head, out)))
+    below = (filters[0] - 1) * dilations[0] + 1
+    padding = front, max(0, (depth - 1) * strides[0] + below - sizes[0] - front)
+    if (win.is_padded or any(padding)) and not b.packed_fact([weights], lambda: all_finite(weights.value)):
+        return "filter has infinite or NaN values, and there is padding"
+    images = b.slot(source)
+    if filters[0] > 1 or strides[0] > 1:
+        images = _stacked(b, source, padding, depth, (strides[0], filters[0], dilations[0]))
+
+    def pack():
+        matrix = weights.value.transpose(4, 1, 2, 0, 3).reshape(units, -1)
+        return conv.pack_conv2d_f32(np.ascontiguousarray(matrix), bias, 1, b.threads)
+
+    nbytes = conv.packed_bytes_conv2d(units, prod(filters) * channels, 1, False)
+    packed = b.const(b.packed([weights], np.uint8, pack, lambda found: found.nbytes == nbytes))
+    low, high = BOUNDS[node.scalar("activation")]
+    b.emit(conv.Conv2dF32((images, packed, b.slot(node.outputs[0])), win, batch * depth, filters[0] * channels, units,
+                          -inf if low is None else low, inf if high is None else high))
+    return None
+
+
+def _stacked(b, source, padding, depth, steps):
+    """Slot of [batch, depth, height, width, taps, channels]: what the taps of a filter see of each depth's pixels.
+
+    padding: depths of zeros before and after; steps: stride, taps and dilation along the depth.
+    """
+    (batch, size, height, width, channels), item = source.shape, source.dtype.itemsize
+    stride, taps, dilation = steps
+    slot, plane = b.slot(source), height * width * channels * item
+    if any(padding):
+        framed = size + sum(padding)
+        padded = b.temp(batch * framed * plane)
+        b.emit(FillBytes((padded,), batch * framed * plane, 0))
+        b.emit(StridedCopy((slot, padded), (batch, size * plane), (size * plane, 1), (framed * plane, 1), 1,
+                           padding[0] * plane))
+        slot, size = padded, framed
+    shape = batch, depth, height * width, taps, channels
+    made = b.temp(prod(shape) * item)
+    along = size * plane, stride * plane, channels * item, dilation * plane, item
+    b.emit(StridedCopy((slot, made), shape, along, dense(shape, item), item))
+    return made
+
+
 TFL_CONV_3D = own("TFL_CONV_3D", {f"input:F32 filter:F32 bias?:F32 {_OPTIONS} -> output:F32": {}}, compute_conv,
-                  infer_conv)
+                  infer_conv, lower=lower_conv)
 
 
 # -- CONV_3D_TRANSPOSE -----------------------------------------------------------------------------------------------

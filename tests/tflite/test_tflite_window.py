@@ -101,6 +101,33 @@ def test_conv_3d(padding, heads, out):
     np.testing.assert_allclose(one.run()[0], expected, 1e-5, 1e-5)
 
 
+FORMS = [((1, 3, 3), (1, 2, 1), (1, 1, 1), 0), ((1, 3, 3), (2, 1, 1), (1, 1, 1), 0),
+         ((3, 1, 1), (1, 1, 1), (2, 1, 1), 0), ((3, 2, 2), (1, 1, 1), (1, 1, 1), 1),
+         ((2, 3, 3), (1, 2, 2), (3, 1, 2), 0), ((1, 1, 1), (1, 1, 1), (1, 1, 1), 0)]
+
+
+@pytest.mark.parametrize(("filters", "strides", "dilations", "padding"), FORMS)
+def test_conv_3d_runs_in_kernels_as_it_is_defined(filters, strides, dilations, padding):
+    image = RANDOM.standard_normal((2, 6, 7, 8, 5)).astype(np.float32)
+    weights = RANDOM.standard_normal((*filters, 5, 9)).astype(np.float32)
+    steps = dict(zip((f"Stride{axis}" for axis in "DHW"), strides))
+    steps |= dict(zip((f"Dilation{axis}Factor" for axis in "DHW"), dilations))
+    spans = [(k - 1) * d + 1 for k, d in zip(filters, dilations)]
+    out = [-(-n // s) if padding == 0 else (n - span) // s + 1 for n, s, span in zip((6, 7, 8), strides, spans)]
+
+    def prepared(weights, **options):
+        one = One("CONV_3D", [image, Const(weights)], [((2, *out, 9), "float32")], "Conv3DOptions",
+                  steps | {"Padding": padding, "FusedActivationFunction": 3})
+        return nnfast.Device(**options).prepare(one.model())
+
+    ready, defined = prepared(weights), prepared(weights, without_passes=["native_kernels"])
+    assert "conv2d_f32" in ready.explain().rows[0]["kernel"]
+    np.testing.assert_allclose(ready.run([image])[0], defined.run([image])[0], 1e-5, 1e-5)
+    weights[0, 0, 0, 0, 0] = np.inf
+    ready, defined = prepared(weights), prepared(weights, without_passes=["native_kernels"])
+    np.testing.assert_allclose(ready.run([image])[0], defined.run([image])[0], 1e-5, 1e-5)
+
+
 def test_conv_3d_transpose_is_the_adjoint():
     weights = RANDOM.standard_normal((3, 2, 3, 3, 2)).astype(np.float32)
     x = RANDOM.standard_normal((2, 3, 4, 3, 2)).astype(np.float32)
@@ -177,3 +204,20 @@ def test_suppression_with_a_number_that_is_missing():
     inputs = [BOXES, SCORES, scalar(4, np.int32), Const(np.zeros(0, np.float32)), scalar(0.2)]
     with pytest.raises(nnfast.Error, match=r"has no value, must have one"):
         One("NON_MAX_SUPPRESSION_V4", inputs, [((4,), "int32"), ((), "int32")]).run()
+
+
+# -- ONE_HOT ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(("axis", "kernel"), [(-1, "gather"), (2, "gather"), (1, "numpy")])
+def test_one_hot(axis, kernel, dtype):
+    indices = np.array([[0, 4, 1], [3, 3, 2]], dtype)
+    shape = [2, 3]
+    shape.insert(2 if axis == -1 else axis, 5)
+    one = One("ONE_HOT", [indices, scalar(5, np.int32), scalar(2.5), scalar(-1)], [(shape, "float32")],
+              "OneHotOptions", {"Axis": axis})
+    ready = nnfast.Device().prepare(one.model())
+    assert ready.explain().rows[0]["kernel"] == kernel
+    for wrong in (0, 5, -1):
+        indices[1, 1] = wrong
+        wanted = np.where(np.arange(5) == indices[..., None], np.float32(2.5), np.float32(-1))
+        np.testing.assert_array_equal(ready.run([indices])[0], np.moveaxis(wanted, -1, axis))
