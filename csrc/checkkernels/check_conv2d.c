@@ -278,7 +278,7 @@ static void fill_few_q8(nnf_check *c, uint8_t *weights, size_t count, size_t pan
                         size_t codes_count)
 {
     const size_t few = (size_t)8 << nnf_check_below(c, 5), small = nnf_check_below(c, 4);
-    bool is_place = false;
+    bool is_place = false, is_near = false;
     nnf_check_fill_bytes(c, weights, count);
     nnf_check_fill_bytes(c, codes, codes_count);
     for (size_t i = 0; i < count; i++) {
@@ -286,9 +286,13 @@ static void fill_few_q8(nnf_check *c, uint8_t *weights, size_t count, size_t pan
         weights[i] = (uint8_t)(i / panel % 4 < small ? weight >> 7 : weight) ^ flip;
     }
     for (size_t i = 0; i < codes_count; i++) {
-        if (i % 16 == 0)
+        if (i % 16 == 0) {
             is_place = !nnf_check_below(c, few);
-        if (!is_place)
+            is_near = nnf_check_below(c, 2);
+        }
+        if (is_near && i % 2 == 0) /* the larger ones of a place no more than 129 */
+            codes[i] = 127 + codes[i] % 3;
+        else if (!is_place)
             codes[i] = codes[i] & 1 ? 127 + (codes[i] >> 1) % 2 : codes[i] >> 1;
         else if (i % 2 && codes[i] & 1)
             codes[i] = (uint8_t)(256 - codes[i - 1] + (int)nnf_check_below(c, 3) - 1);
@@ -402,6 +406,11 @@ void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const 
     for (int i = 0; i < 60; i++) {
         const problem_q8 p = {.rows = 1 + nnf_check_below(c, m + m / 2), .columns = n * 4 + nnf_check_below(c, 6 * n),
                               .depth = 1 + nnf_check_below(c, 300), .few = true};
+        check_q8(c, twin, kernel, p, 0);
+    }
+    for (int i = 0; i < 24; i++) { /* no more rows than some kernels take another way */
+        const problem_q8 p = {.rows = 1 + nnf_check_below(c, 3), .columns = 1 + nnf_check_below(c, 4 * n),
+                              .depth = 1 + nnf_check_below(c, i < 4 ? 9000 : 300), .few = true};
         check_q8(c, twin, kernel, p, 0);
     }
     /* More inputs than a kernel takes before it goes to the next panel. */

@@ -12,7 +12,7 @@
 
 enum {
     HIGH = NNF_PAIRS_HIGH,
-    FEW = 3,  /* rows for which widening apart does not pay */
+    FEW = 3,  /* rows for which nothing is made of weights or codes before */
     THREE = 3 /* rows whose sums of bytes are in registers at once */
 };
 
@@ -29,45 +29,6 @@ INLINE __m256i *widen_weights(const __m256i *w, size_t groups, __m256i *to, cons
     for (size_t i = 0; i < groups * (size_t)vectors; i++)
         split(_mm256_load_si256(w + i), to + i, to + BLOCK * vectors + i);
     return to + 2 * BLOCK * vectors;
-}
-
-/* Sums of a few rows, widened on the way: every weight is used only so often. */
-INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int32_t *sum, const int rows,
-                         const int vectors)
-{
-    const int8_t *w = nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
-    const __m256i low = _mm256_set1_epi16(0xFF);
-    __m256i s[FEW][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)panel)[v];
-    }
-    for (size_t g = 0; g < t->groups; g++, w += 32 * vectors) {
-        __m256i even[2], odd[2];
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            split(_mm256_load_si256((const __m256i *)w + v), even + v, odd + v);
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
-            int32_t codes;
-            memcpy(&codes, t->a + (size_t)i * t->lda + 4 * g, 4);
-            const __m256i x = _mm256_set1_epi32(codes);
-            const __m256i x_even = _mm256_and_si256(x, low), x_odd = _mm256_srli_epi16(x, 8);
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                s[i][v] = _mm256_add_epi32(s[i][v], _mm256_madd_epi16(x_even, even[v]));
-                s[i][v] = _mm256_add_epi32(s[i][v], _mm256_madd_epi16(x_odd, odd[v]));
-            }
-        }
-    }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            ((__m256i *)(sum + i * N))[v] = s[i][v];
-    }
 }
 
 typedef int32_t group __attribute__((aligned(1), may_alias));
@@ -166,6 +127,55 @@ INLINE void add_group(__m256i *s, const uint8_t *a, __m256i w0, __m256i w1, cons
                 "vpaddd %0, %1, %1"
                 : "=&x"(x), "+x"(s[0])
                 : "m"(*(const group *)a), "x"(w0), "m"(ONE));
+}
+
+/* A block, or more, of a few rows of any codes: widened on the way. */
+INLINE void add_wide(__m256i (*s)[2], const strip *b, const __m256i *w, const int rows, const int vectors)
+{
+    const __m256i low = _mm256_set1_epi16(0xFF);
+    for (size_t g = 0; g < b->groups; g++, w += vectors) {
+        __m256i even[2], odd[2];
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            split(w[v], even + v, odd + v);
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m256i x = _mm256_set1_epi32(*(const group *)(b->a + (size_t)i * b->lda + 4 * g));
+            const __m256i x_even = _mm256_and_si256(x, low), x_odd = _mm256_srli_epi16(x, 8);
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                s[i][v] = _mm256_add_epi32(s[i][v], _mm256_madd_epi16(x_even, even[v]));
+                s[i][v] = _mm256_add_epi32(s[i][v], _mm256_madd_epi16(x_odd, odd[v]));
+            }
+        }
+    }
+}
+
+/* Sums of a few rows, for which nothing is made of the weights or the codes before. largest: code of each block. */
+INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, const uint8_t *largest, int32_t *sum,
+                         const int rows, const int vectors)
+{
+    const __m256i *w = (const __m256i *)nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
+    const size_t blocks = t->groups / BLOCK, known = least(blocks, MEASURED);
+    strip b = {t->a, t->lda, (size_t)rows, BLOCK};
+    __m256i s[FEW][2];
+    nnf_pairs_load(s, panel, 0, rows, vectors);
+    for (size_t i = 0; i < known; i++, b.a += 4 * BLOCK, w += BLOCK * vectors) {
+        if (largest[i] > SAFE / 2) {
+            add_wide(s, &b, w, rows, vectors);
+            continue;
+        }
+        NNF_UNROLL
+        for (size_t g = 0; g < BLOCK; g++) {
+            NNF_UNROLL
+            for (int r = 0; r < rows; r++)
+                add_group(s[r], b.a + (size_t)r * b.lda + 4 * g, w[g * (size_t)vectors], w[(g + 1) * (size_t)vectors - 1],
+                          vectors);
+        }
+    }
+    b.groups = t->groups - known * BLOCK;
+    add_wide(s, &b, w, rows, vectors);
+    nnf_pairs_store(sum, s, rows, vectors);
 }
 
 /* The next `rows` rows; goes on to those behind them. */
@@ -408,10 +418,11 @@ INLINE void add_slab(const nnf_conv2d_q8_tile *t, const int32_t *panel, pairs *w
 /* The sums of one panel. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
+    const uint8_t *largest = ((const pairs *)work)->largest;
     switch (t->rows) {
-    case 1: multiply_few(t, panel, sum, 1, vectors); return;
-    case 2: multiply_few(t, panel, sum, 2, vectors); return;
-    case 3: multiply_few(t, panel, sum, 3, vectors); return;
+    case 1: multiply_few(t, panel, largest, sum, 1, vectors); return;
+    case 2: multiply_few(t, panel, largest, sum, 2, vectors); return;
+    case 3: multiply_few(t, panel, largest, sum, 3, vectors); return;
     default: break;
     }
     for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
@@ -436,8 +447,7 @@ static __attribute__((noinline)) void run_tile(const nnf_conv2d_q8_tile *t, pair
     nnf_conv2d_q8_tile rest = *t;
     const bool by_slabs = t->groups > SLAB && t->rows > FEW;
     p->slab = NULL;
-    if (t->rows > FEW)
-        measure(t, p->largest);
+    measure(t, p->largest);
     if (by_slabs) {
         p->most = t->rows / (4 + 16 / PANELS);
         for (; rest.columns >= PANELS * N; rest.columns -= PANELS * N) {

@@ -46,6 +46,7 @@ cdef enum:
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
     Q8_BLOCK = 32              # rows that a kernel of tall tiles takes at once
     Q8_PANELS = 4              # panels of a `panel` for kernels that look at all codes first
+    Q8_SUMS = 1024             # least room for the sums of a tile of few rows: 4 KB
 
 
 cdef struct conv2d_q8:
@@ -62,6 +63,7 @@ cdef struct conv2d_q8:
     bint direct                 # the input can be read in place
     bint by_rows                # threads share the rows of a single tile
     bint wide                   # the kernel takes several panels at once
+    size_t sums                 # of a tile for which there is room, where the kernel gives sums
     int32_t weight_zero_point, input_zero_point
     nnf_codes codes
     nnf_requantize_s32_qu8_rows_fn requantize   # of the sums that the kernel gives; NULL where it gives codes
@@ -98,7 +100,7 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *i
 
 
 cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, const dynamic_codes *from_, size_t low,
-                          size_t unit, size_t n, float *y) noexcept nogil:
+                          size_t unit, float *y) noexcept nogil:
     """Values of a tile of sums whose first row is output pixel `low`, and whose first column belongs to `unit`."""
     cdef size_t area = p.g.out_height * p.g.out_width, row = 0, image, end
     cdef nnf_sum_scales by = p.by
@@ -108,7 +110,7 @@ cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, co
     while row < tile.rows:
         image = (low + row) // area
         end = min(tile.rows, (image + 1) * area - low)
-        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * n, n, from_.images + image, &by,
+        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * tile.ldc, tile.ldc, from_.images + image, &by,
                      y + row * p.place.out_pixel, p.place.out_pixel)
         row = end
 
@@ -126,7 +128,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     tile.groups = p.groups
     tile.lda = p.g.pixel if p.direct else p.lda
     cdef bint raw = p.requantize != NULL or p.dequantize != NULL
-    tile.ldc = s.n if p.place.scattered or raw else p.place.out_pixel
+    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
     tile.zero_point = p.codes.zero_point
     tile.lo = p.codes.lo
     tile.hi = p.codes.hi
@@ -139,6 +141,9 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             low = tile_start(s, w.tile)
             tile.rows = tile_start(s, w.tile + 1) - low
             panels = panels_at_once(&w, p.wide)
+            if raw:
+                panels = min(panels, max(1, p.sums // (tile.rows * s.n)))
+                tile.ldc = panels * s.n
             tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
@@ -148,10 +153,10 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
                 tile.c = scratch + p.tile
             p.kernel(&tile)
             if p.requantize != NULL:
-                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + w.panel * s.n, &p.codes,
+                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, tile.ldc, p.scale + w.panel * s.n, &p.codes,
                              y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
             elif p.dequantize != NULL:
-                dequantize_tile(p, &tile, from_, low, unit + w.panel * s.n, s.n,
+                dequantize_tile(p, &tile, from_, low, unit + w.panel * s.n,
                                 <float *>y + low * p.place.out_pixel + w.panel * s.n)
             elif p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
@@ -317,15 +322,16 @@ cdef class Conv2dQ8(Step):
                 row = in_place
         self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
         self.packed = self.p.place.groups * self.p.weights
-        self.p.wide = nnf_conv2d_q8_wide(row.m, row.k) and not self.p.place.scattered and not raw
+        self.p.wide = nnf_conv2d_q8_wide(row.m, row.k) and not self.p.place.scattered
+        cdef bint whole = self.p.wide and not raw
         cdef nnf_kernel shape = row[0]
         cdef const nnf_tuning *sizes = tuning()
         if shape.m > Q8_BLOCK and not (self.p.direct and row.k == NNF_CONV2D_Q8_BLOCK):
             shape.m = min(shape.m, max(1, sizes.q8_tall // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
         # A tile that takes all panels at once needs no others beside it.
-        cdef size_t near = 0 if self.p.wide else sizes.q8_near
+        cdef size_t near = 0 if whole else sizes.q8_near
         # Each call of such a kernel looks at the largest codes of its tile: not for every panel of large weights.
-        cdef int together = Q8_PANELS if self.p.wide and adds_in_16_bits(row) else 1
+        cdef int together = Q8_PANELS if whole and adds_in_16_bits(row) else 1
         self.p.panel = <size_t>together * nnf_conv2d_q8_panel(row.n, self.p.groups)
         shape.n *= together
         plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, near)
@@ -333,8 +339,11 @@ cdef class Conv2dQ8(Step):
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)
         self.scratch = self.p.tile
-        if raw or self.p.place.scattered:
-            self.scratch += self.p.s.m * self.p.s.n * (sizeof(int32_t) if raw else 1)
+        if raw:
+            self.p.sums = max(self.p.s.m * self.p.s.n, Q8_SUMS)
+            self.scratch += self.p.sums * sizeof(int32_t)
+        elif self.p.place.scattered:
+            self.scratch += self.p.s.m * self.p.s.n
         self.p.by_rows = self.p.s.tiles == 1 and rows >= 2 * Q8_BLOCK and shape.m > Q8_BLOCK \
             and self.p.weights < sizes.q8_light
         self.work = <double>self.p.place.groups * rows * units * depth
