@@ -228,8 +228,8 @@ static void check_relation(nnf_check *c, const nnf_kernel *kernel, int relation,
 {
     static const float floats[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f};
     static const int32_t integers[] = {0, 1, -1, INT32_MAX, INT32_MIN, INT32_MAX - 1, 7, INT32_MIN + 1};
-    for (size_t form = 0; form < 64; form++) {
-        const size_t n = 1 + form, step_a = form & 1, step_b = form >> 1 & 1;
+    for (size_t form = 0; form < 4 * 140; form++) {
+        const size_t n = 1 + form / 4, step_a = form & 1, step_b = form >> 1 & 1;
         const size_t sizes[] = {step_a ? n : 1, step_b ? n : 1};
         word *x[2];
         for (size_t side = 0; side < 2; side++) {
@@ -251,6 +251,16 @@ static void check_relation(nnf_check *c, const nnf_kernel *kernel, int relation,
         nnf_check_bytes(c, expected, actual, n);
         nnf_check_done(c, "n=%zu step_a=%zu step_b=%zu", n, step_a, step_b);
     }
+    const size_t n = 1024;
+    float *a = nnf_check_alloc(c, 4 * n), *b = nnf_check_alloc(c, 4 * n);
+    uint8_t *y = nnf_check_alloc(c, n);
+    nnf_check_fill_f32(c, a, n, -8, 8);
+    nnf_check_fill_f32(c, b, n, -8, 8);
+    if (is_float)
+        NNF_BENCH(c, "n=1024", n, ((nnf_compare_f32_flat_fn)kernel->fn)(n, a, 1, b, 1, y));
+    else
+        NNF_BENCH(c, "n=1024", n, ((nnf_compare_s32_flat_fn)kernel->fn)(n, (int32_t *)a, 1, (int32_t *)b, 1, y));
+    nnf_check_done(c, "bench");
 }
 
 /* A byte by the relation; or of '>' the larger and '<' the smaller code ('S', 's': signed); or of '&' and '|'. */

@@ -25,6 +25,16 @@ static inline S s32_div(S a, S b)
 
 #include "elementwise/elementwise_integer_simd.h"
 
+/* 1 for each lane of BYTES / LANES vectors of which something holds, else 0. */
+INLINE B u8_of_lanes(const P *x)
+{
+    const __m256i near = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+    const __m256i ordered = _mm256_permutevar8x32_epi32(near, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return _mm256_and_si256(ordered, u8_all(1));
+}
+
+#include "elementwise/elementwise_relation_simd.h"
+
 /* Items of `item` bytes: `second` where the byte of the choice, stretched to an item, is 0. */
 INLINE void choose_items(int item, size_t n, const uint8_t *choice, const uint8_t *a, const uint8_t *b, uint8_t *y)
 {

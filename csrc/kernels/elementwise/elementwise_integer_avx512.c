@@ -25,6 +25,15 @@ static inline S s32_div(S a, S b)
 
 #include "elementwise/elementwise_integer_simd.h"
 
+/* 1 for each lane of BYTES / LANES vectors of which something holds, else 0. */
+INLINE B u8_of_lanes(const P *x)
+{
+    const __mmask32 low = _mm512_kunpackw(x[1], x[0]), high = _mm512_kunpackw(x[3], x[2]);
+    return _mm512_maskz_mov_epi8(_mm512_kunpackd(high, low), u8_all(1));
+}
+
+#include "elementwise/elementwise_relation_simd.h"
+
 void nnf_select_qu8_flat__avx512_64(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {
     for (size_t i = 0; i < n; i += 64) {

@@ -24,6 +24,16 @@ static inline S s32_div(S a, S b)
 
 #include "elementwise/elementwise_integer_simd.h"
 
+/* 1 for each lane of BYTES / LANES vectors of which something holds, else 0. */
+INLINE B u8_of_lanes(const P *x)
+{
+    const uint16x8_t low = vcombine_u16(vmovn_u32(x[0]), vmovn_u32(x[1]));
+    const uint16x8_t high = vcombine_u16(vmovn_u32(x[2]), vmovn_u32(x[3]));
+    return vandq_u8(vcombine_u8(vmovn_u16(low), vmovn_u16(high)), u8_all(1));
+}
+
+#include "elementwise/elementwise_relation_simd.h"
+
 /* 16 bytes of items: `second` where the mask of the choice has ones. */
 INLINE void choose_items(uint8_t *y, const uint8_t *first, const uint8_t *second, uint8x16_t none)
 {

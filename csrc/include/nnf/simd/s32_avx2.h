@@ -46,6 +46,9 @@ static inline P s32_both(P a, P b) { return _mm256_and_si256(a, b); }
 static inline P s32_equal(S a, S b) { return _mm256_cmpeq_epi32(a, b); }
 static inline P s32_greater(S a, S b) { return _mm256_cmpgt_epi32(a, b); }
 static inline P s32_is_number(V x) { return _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_ORD_Q)); }
+static inline P s32_equal_floats(V a, V b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+static inline P s32_greater_floats(V a, V b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
+static inline P s32_at_least_floats(V a, V b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
 static inline S s32_choose(P p, S yes, S no) { return _mm256_blendv_epi8(no, yes, p); }
 
 /* The first lane of p, or -1. */

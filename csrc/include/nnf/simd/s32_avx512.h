@@ -34,6 +34,9 @@ static inline P s32_both(P a, P b) { return (P)(a & b); }
 static inline P s32_equal(S a, S b) { return _mm512_cmpeq_epi32_mask(a, b); }
 static inline P s32_greater(S a, S b) { return _mm512_cmpgt_epi32_mask(a, b); }
 static inline P s32_is_number(V x) { return _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q); }
+static inline P s32_equal_floats(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline P s32_greater_floats(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+static inline P s32_at_least_floats(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 static inline S s32_choose(P p, S yes, S no) { return _mm512_mask_mov_epi32(no, p, yes); }
 /* The first lane of p, or -1. */
 static inline int s32_place(P p) { return p ? __builtin_ctz(p) : -1; }

@@ -48,6 +48,9 @@ static inline P s32_both(P a, P b) { return vandq_u32(a, b); }
 static inline P s32_equal(S a, S b) { return vceqq_s32(a, b); }
 static inline P s32_greater(S a, S b) { return vcgtq_s32(a, b); }
 static inline P s32_is_number(V x) { return vceqq_f32(x, x); }
+static inline P s32_equal_floats(V a, V b) { return vceqq_f32(a, b); }
+static inline P s32_greater_floats(V a, V b) { return vcgtq_f32(a, b); }
+static inline P s32_at_least_floats(V a, V b) { return vcgeq_f32(a, b); }
 static inline S s32_choose(P p, S yes, S no) { return vbslq_s32(p, yes, no); }
 
 /* The first lane of p, or -1. */
