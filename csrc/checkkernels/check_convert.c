@@ -1,6 +1,7 @@
 #include "check.h"
 #include "checks.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "convert/convert.h"
@@ -86,3 +87,55 @@ void nnf_check_convert_f32_f16_flat(nnf_check *c, const nnf_kernel *twin, const 
     NNF_BENCH(c, "n=65536", n, fast(n, x, y));
     nnf_check_done(c, "bench");
 }
+
+/* Numbers of a type of `item` bytes: any bits; floats around the ends of integers, too, and what is no number. */
+static void fill_numbers(nnf_check *c, void *x, size_t n, size_t item, int is_float, size_t form)
+{
+    static const float special[] = {0.0f,     -0.0f,    NAN,     INFINITY, -INFINITY,      0x1p31f, -0x1p31f, 0x1p63f,
+                                    -0x1p63f, 0x1p8f,   255.5f,  -0.9f,    0x1.fffffep30f, 1e-45f,  -1.0f,
+                                    -0x1.000002p31f};
+    static const float most[] = {2, 300, 3e9f, 1e19f};
+    nnf_check_fill_bytes(c, x, item * n);
+    if (!is_float || form % 8 == 0)
+        return;
+    float *numbers = x;
+    nnf_check_fill_f32(c, numbers, n, -most[form % 4], most[form % 4]);
+    for (size_t i = 0; i < n; i++)
+        if (form & 4 || nnf_check_below(c, 8) == 0)
+            numbers[i] = special[nnf_check_below(c, sizeof special / sizeof *special)];
+}
+
+static void check_cast(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item, int is_float)
+{
+    const nnf_cast_flat_fn slow = (nnf_cast_flat_fn)twin->fn, fast = (nnf_cast_flat_fn)kernel->fn;
+    static const size_t made[] = {[NNF_TO_QU8] = 1, [NNF_TO_S32] = 4,    [NNF_TO_S64] = 8,   [NNF_TO_F32] = 4,
+                                  [NNF_TO_B8] = 1,  [NNF_CLAMP_QU8] = 1, [NNF_CLAMP_S32] = 4};
+    static const char *const label[] = {"n=1024 to qu8", "n=1024 to s32",    "n=1024 to s64",   "n=1024 to f32",
+                                        "n=1024 to b8",  "n=1024 clamp qu8", "n=1024 clamp s32"};
+    for (int to = NNF_TO_QU8; to <= NNF_CLAMP_S32; to++) {
+        for (size_t form = 0; form < 3 * 140; form++) {
+            const size_t n = form / 3;
+            uint8_t *x = nnf_check_alloc(c, item * n);
+            uint8_t *expected = nnf_check_alloc(c, made[to] * n), *actual = nnf_check_alloc(c, made[to] * n);
+            fill_numbers(c, x, n, item, is_float, form);
+            slow(n, to, x, expected);
+            fast(n, to, x, actual);
+            nnf_check_bytes(c, expected, actual, made[to] * n);
+            nnf_check_done(c, "to=%d n=%zu form=%zu", to, n, form);
+        }
+        const size_t n = 1024;
+        void *x = nnf_check_alloc(c, item * n), *y = nnf_check_alloc(c, made[to] * n);
+        nnf_check_fill_bytes(c, x, item * n);
+        if (is_float)
+            nnf_check_fill_f32(c, x, n, -300, 300);
+        NNF_BENCH(c, label[to], n, fast(n, to, x, y));
+        nnf_check_done(c, "bench");
+    }
+}
+
+NNF_CHECK(cast_qu8_flat, check_cast(c, twin, kernel, 1, 0))
+NNF_CHECK(cast_s8_flat, check_cast(c, twin, kernel, 1, 0))
+NNF_CHECK(cast_s16_flat, check_cast(c, twin, kernel, 2, 0))
+NNF_CHECK(cast_s32_flat, check_cast(c, twin, kernel, 4, 0))
+NNF_CHECK(cast_s64_flat, check_cast(c, twin, kernel, 8, 0))
+NNF_CHECK(cast_f32_flat, check_cast(c, twin, kernel, 4, 1))

@@ -61,7 +61,7 @@ def lower(node, b):
         b.emit(Convert((b.slot(source), b.slot(output)), count, narrow=output.type == OperandType.TENSOR_FLOAT16))
     elif source.dtype.name in CAST_SOURCES and output.type != OperandType.TENSOR_FLOAT16:
         b.emit(Cast((b.slot(source), b.slot(output)), count, source.dtype.name, output.dtype.name,
-                    _INTEGER_RANGE.get(output.type)))
+                    output.type in _INTEGER_RANGE))
     else:
         return f"no native kernel from {type_name(source.type)} to {type_name(output.type)}"
     return None

@@ -42,8 +42,8 @@ def test_integers_wrap(source):
 
 @pytest.mark.parametrize("target", ["uint8", "int32", "int64"])
 def test_floats_beyond_the_integers(target):
-    x = np.float32([1e20, -1e20, np.inf, -np.inf, np.nan, 3e9, -3e9, 2.0**31, 2147483520, -2.0**31, 2.0**63, -2.0**63,
-                    255.9, 256, -0.9, 9.2e18])
+    x = np.tile(np.float32([1e20, -1e20, np.inf, -np.inf, np.nan, 3e9, -3e9, 2.0**31, 2147483520, -2.0**31, 2.0**63,
+                            -2.0**63, 255.9, 256, -0.9, 9.2e18, 7]), 5)
     node = make(BY_NAME["TFL_CAST"].op, [Tensor(0, SOURCES["float32"], x.shape)], Tensor(0, SOURCES[target], None))
     check_all_ways(node, [x])
     low, high = np.iinfo(target).min, np.iinfo(target).max
@@ -57,8 +57,8 @@ WIDE = [0.0, 0.5, -0.5, 254.5, 255.5, 256.0, -1.0, 3e9, -3e9, 2.0**31, -2.0**31,
 @pytest.mark.parametrize("target", [T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_FLOAT32])
 @pytest.mark.parametrize("source", [T.TENSOR_FLOAT32, T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM])
 def test_casts_of_the_standard_stay_in_range(source, target):
-    data = {T.TENSOR_FLOAT32: np.float32(WIDE), T.TENSOR_QUANT8_ASYMM: np.arange(256).astype(np.uint8),
-            T.TENSOR_INT32: np.array([0, 255, 256, -1, 2**31 - 1, -2**31, 16777217], np.int32)}[source]
+    data = {T.TENSOR_FLOAT32: np.tile(np.float32(WIDE), 5), T.TENSOR_QUANT8_ASYMM: np.arange(256).astype(np.uint8),
+            T.TENSOR_INT32: np.tile(np.int32([0, 255, 256, -1, 2**31 - 1, -2**31, 16777217]), 11)}[source]
     scale = 0.5 if source == T.TENSOR_QUANT8_ASYMM else 0.0
     node = make("CAST", [operand(source, shape=data.shape, scale=scale)], out(target, *((0.25, 0) if target ==
                 T.TENSOR_QUANT8_ASYMM else ())))
@@ -70,9 +70,10 @@ def test_many_numbers_for_several_threads():
     check_all_ways(make("CAST", [operand(T.TENSOR_INT32, shape=x.shape)], out()), [x])
 
 
-def test_bounds_are_for_int32_and_uint8():
-    with pytest.raises(ValueError, match="no bounds for float32"):
-        Cast((0, 1), 3, "int32", "float32", (0, 1))
+@pytest.mark.parametrize("target, clamp", [("float32", True), ("int64", True), ("int16", False)])
+def test_targets_that_are_none(target, clamp):
+    with pytest.raises(ValueError, match=f"no (cast|clamp) to {target}"):
+        Cast((0, 1), 3, "int32", target, clamp)
 
 
 @pytest.mark.parametrize("name", ["TFL_ARG_MAX", "TFL_ARG_MIN"])

@@ -38,3 +38,8 @@ void nnf_convert_f32_f16_flat__scalar(size_t n, const float *x, uint16_t *y)
         y[i] = narrow(bits);
     }
 }
+
+#define NNF_INDEPENDENT
+#define KERNEL(op) op##__scalar
+
+#include "convert/convert_cast_kernels.h"

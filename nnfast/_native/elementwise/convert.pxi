@@ -1,6 +1,6 @@
-"""Steps that convert between types of numbers: float16 and float32 (csrc/kernels/convert/convert.h), and others."""
+"""Steps that convert between types of numbers (csrc/kernels/convert/convert.h)."""
 
-from libc.stdint cimport INT32_MAX, INT64_MAX, UINT8_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
+from libc.stdint cimport uint8_t, uint16_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -9,6 +9,11 @@ from .threads cimport nnf_run, nnf_share_runs, nnf_step
 cdef extern from "convert/convert.h":
     ctypedef void (*nnf_convert_f16_f32_flat_fn)(size_t n, const uint16_t *x, float *y) noexcept nogil
     ctypedef void (*nnf_convert_f32_f16_flat_fn)(size_t n, const float *x, uint16_t *y) noexcept nogil
+
+    cdef enum:
+        NNF_TO_QU8, NNF_TO_S32, NNF_TO_S64, NNF_TO_F32, NNF_TO_B8, NNF_CLAMP_QU8, NNF_CLAMP_S32
+
+    ctypedef void (*nnf_cast_flat_fn)(size_t n, int to, const void *x, void *y) noexcept nogil
 
 cdef enum:
     CONVERT_GRAIN = 32768  # elements below which a second thread costs more than it saves
@@ -50,135 +55,49 @@ cdef class Convert(Step):
         self.bind(run_convert, &self.p, slots, row.name.decode())
 
 
-ctypedef fused number_from:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-
-ctypedef fused number_to:
-    uint8_t
-    int32_t
-    int64_t
-    float
-
-ctypedef void (*cast_fn)(size_t n, const void *x, void *y, double lo, double hi) noexcept nogil
-
-
-cdef void cast_plain(size_t n, const number_from *x, number_to *y, double lo, double hi) noexcept nogil:
-    cdef size_t i
-    for i in range(n):
-        y[i] = <number_to>x[i]
-
-
-cdef void cast_within(size_t n, const number_from *x, number_to *y, double lo, double hi) noexcept nogil:
-    cdef size_t i
-    cdef double value
-    for i in range(n):
-        value = <double>x[i]
-        y[i] = <number_to>(0.0 if value != value else lo if value < lo else hi if value > hi else value)
-
-
-cdef void cast_saturated(size_t n, const float *x, number_to *y, double lo, double hi) noexcept nogil:
-    # Towards zero, from lo to below hi; below that the least, and from hi on and for NaN the largest number.
-    cdef number_to largest
-    cdef size_t i
-    if number_to is int64_t:
-        largest = INT64_MAX
-    elif number_to is int32_t:
-        largest = INT32_MAX
-    else:
-        largest = <number_to>UINT8_MAX
-    for i in range(n):
-        y[i] = largest if not x[i] < hi else <number_to>(lo if x[i] < lo else x[i])
-
-
-cdef void cast_truth(size_t n, const number_from *x, uint8_t *y, double lo, double hi) noexcept nogil:
-    cdef size_t i
-    for i in range(n):
-        y[i] = x[i] != 0
-
-
-cdef cast_fn cast_from(number_from *kind, str target, str how) except? NULL:
-    # The function from the type that `kind` points to.
-    if how == "truth":
-        return <cast_fn>cast_truth[number_from]
-    if how == "within":
-        if target == "int32":
-            return <cast_fn>cast_within[number_from, int32_t]
-        return <cast_fn>cast_within[number_from, uint8_t]
-    if how == "saturated":
-        if target == "int32":
-            return <cast_fn>cast_saturated[int32_t]
-        if target == "int64":
-            return <cast_fn>cast_saturated[int64_t]
-        return <cast_fn>cast_saturated[uint8_t]
-    if target == "float32":
-        return <cast_fn>cast_plain[number_from, float]
-    if target == "int32":
-        return <cast_fn>cast_plain[number_from, int32_t]
-    if target == "int64":
-        return <cast_fn>cast_plain[number_from, int64_t]
-    return <cast_fn>cast_plain[number_from, uint8_t]
-
-
-CAST_SOURCES = {"uint8": 1, "bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4}
-CAST_TARGETS = {"uint8": 1, "bool": 1, "int32": 4, "int64": 8, "float32": 4}
-"""Types that Cast takes and gives: bytes of a number."""
-SATURATED = {"uint8": (0.0, 2.0**8), "int32": (-2.0**31, 2.0**31), "int64": (-2.0**63, 2.0**63)}
-"""Least number of an integer type, and the first one beyond its largest."""
+CAST_SOURCES = {"uint8": ("qu8", 1), "bool": ("qu8", 1), "int8": ("s8", 1), "int16": ("s16", 2), "int32": ("s32", 4),
+                "int64": ("s64", 8), "float32": ("f32", 4)}
+"""dtype -> type in names of kernels, bytes of a number."""
+CAST_TARGETS = {"uint8": (NNF_TO_QU8, 1), "bool": (NNF_TO_B8, 1), "int32": (NNF_TO_S32, 4), "int64": (NNF_TO_S64, 8),
+                "float32": (NNF_TO_F32, 4)}
+CLAMP_TARGETS = {"uint8": (NNF_CLAMP_QU8, 1), "int32": (NNF_CLAMP_S32, 4)}
+"""dtype -> target of kernels, bytes of a number."""
 
 
 cdef struct cast:
-    cast_fn convert
+    nnf_cast_flat_fn kernel
+    int to
     size_t count, item_x, item_y
-    double lo, hi
 
 
 cdef void run_cast(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const cast *p = <const cast *>step.params
     cdef size_t first, last
     nnf_share_runs(p.count, thread, threads, &first, &last)
-    p.convert(last - first, <const uint8_t *>run.slot[step.slots[0]] + first * p.item_x,
-              <uint8_t *>run.slot[step.slots[1]] + first * p.item_y, p.lo, p.hi)
+    p.kernel(last - first, p.to, <const uint8_t *>run.slot[step.slots[0]] + first * p.item_x,
+             <uint8_t *>run.slot[step.slots[1]] + first * p.item_y)
 
 
 cdef class Cast(Step):
     """`count` numbers of slot x in another type in slot y. source, target: names of CAST_SOURCES, CAST_TARGETS.
 
-    bounds: None, or the least and the largest result for int32 and uint8: numbers are cut towards zero within them, NaN
-    becomes 0. Without bounds floats are cut within the integers of the target, NaN becomes the largest; integers wrap;
-    to bool what is not zero.
+    Floats are cut towards zero within the integers of the target, NaN becomes the largest; integers wrap; to bool what
+    is not zero. With `clamp`, to CLAMP_TARGETS, integers stay within those of the target, too, and NaN becomes 0.
     """
 
     cdef cast p
 
-    def __init__(self, slots, size_t count, str source, str target, bounds=None):
-        cdef str how = "truth" if target == "bool" else "plain" if bounds is None else "within"
-        if how == "within" and target not in ("int32", "uint8"):
-            raise ValueError(f"no bounds for {target}")
-        self.p.item_x, self.p.item_y = CAST_SOURCES[source], CAST_TARGETS[target]
+    def __init__(self, slots, size_t count, str source, str target, bint clamp=False):
+        cdef const nnf_kernel *row
+        targets = CLAMP_TARGETS if clamp else CAST_TARGETS
+        if target not in targets:
+            raise ValueError(f"no {'clamp' if clamp else 'cast'} to {target}")
+        types, self.p.item_x = CAST_SOURCES[source]
+        self.p.to, self.p.item_y = targets[target]
+        row = pick(f"cast_{types}_flat")
+        self.p.kernel = <nnf_cast_flat_fn>row.fn
         self.p.count = count
-        if bounds is not None:
-            self.p.lo, self.p.hi = bounds
-        elif how == "plain" and source == "float32" and target != "float32":
-            how = "saturated"
-            self.p.lo, self.p.hi = SATURATED[target]
-        if source == "float32":
-            self.p.convert = cast_from[float](NULL, target, how)
-        elif source == "int64":
-            self.p.convert = cast_from[int64_t](NULL, target, how)
-        elif source == "int32":
-            self.p.convert = cast_from[int32_t](NULL, target, how)
-        elif source == "int16":
-            self.p.convert = cast_from[int16_t](NULL, target, how)
-        elif source == "int8":
-            self.p.convert = cast_from[int8_t](NULL, target, how)
-        else:
-            self.p.convert = cast_from[uint8_t](NULL, target, how)
         self.work = count
         self.tiles = <int>min(1 + count // CONVERT_GRAIN, 64)
         self.one_by_one(count, (self.p.item_x, self.p.item_y))
-        self.bind(run_cast, &self.p, slots, f"cast {source} {target}")
+        self.bind(run_cast, &self.p, slots, row.name.decode())
