@@ -5,17 +5,30 @@
 
 enum { PIXELS = 6 }; /* of an input row */
 
+/* From 0 to 1; a number of parts of 128 if is_exact. */
+static float weight(nnf_check *c, int is_exact)
+{
+    if (is_exact)
+        return (float)nnf_check_below(c, 129) / 128;
+    return nnf_check_below(c, 4) ? nnf_check_float(c, 0, 1) : 0.0f;
+}
+
 /* Columns and weights of a row of `width` pixels. */
-static nnf_resize row_of(nnf_check *c, size_t width, size_t channels)
+static nnf_resize row_of(nnf_check *c, size_t width, size_t channels, int is_exact)
 {
     uint32_t *left = nnf_check_alloc(c, 4 * width), *right = nnf_check_alloc(c, 4 * width);
     float *across = nnf_check_alloc(c, 4 * width);
     for (size_t i = 0; i < width; i++) {
         left[i] = (uint32_t)nnf_check_below(c, PIXELS);
         right[i] = left[i] + 1 < PIXELS ? left[i] + 1 : left[i];
-        across[i] = nnf_check_below(c, 4) ? nnf_check_float(c, 0, 1) : 0.0f;
+        across[i] = weight(c, is_exact);
     }
-    return (nnf_resize){width, channels, left, right, across, 0};
+    return (nnf_resize){width, channels, PIXELS, left, right, across, 0, is_exact};
+}
+
+static float *work_of(nnf_check *c, const nnf_resize *p)
+{
+    return nnf_check_alloc(c, 8 * (p->columns * p->channels + NNF_RESIZE_SPARE));
 }
 
 void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
@@ -27,7 +40,7 @@ void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, co
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 8; form++) {
             const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
-            const nnf_resize p = row_of(c, width, channels);
+            const nnf_resize p = row_of(c, width, channels, 0);
             float *top = nnf_check_alloc(c, 4 * PIXELS * channels), *bottom = nnf_check_alloc(c, 4 * PIXELS * channels);
             float *expected = nnf_check_alloc(c, 4 * count), *actual = nnf_check_alloc(c, 4 * count);
             const float down = form & 4 ? nnf_check_float(c, 0, 1) : 0.25f;
@@ -39,7 +52,7 @@ void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, co
             nnf_check_done(c, "channels=%zu width=%zu", channels, width);
         }
     }
-    const nnf_resize p = row_of(c, 32, 64);
+    const nnf_resize p = row_of(c, 32, 64, 0);
     float *x = nnf_check_alloc(c, 4 * PIXELS * 64), *y = nnf_check_alloc(c, 4 * 32 * 64);
     nnf_check_fill_f32(c, x, PIXELS * 64, -8, 8);
     NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, y));
@@ -53,25 +66,30 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     size_t sizes[9];
     nnf_check_sizes(16, sizes);
     for (size_t s = 0; sizes[s]; s++) {
-        for (size_t form = 0; form < 16; form++) {
+        for (size_t form = 0; form < 64; form++) {
             const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
-            nnf_resize p = row_of(c, width, channels);
+            nnf_resize p = row_of(c, width, channels, form & 16 ? 1 : 0);
             p.is_away = form & 8 ? 1 : 0;
+            float *work = form & 32 ? work_of(c, &p) : NULL;
             uint8_t *top = nnf_check_alloc(c, PIXELS * channels), *bottom = nnf_check_alloc(c, PIXELS * channels);
             uint8_t *expected = nnf_check_alloc(c, count), *actual = nnf_check_alloc(c, count);
-            const float down = form & 4 ? nnf_check_float(c, 0, 1) : 0.5f;
+            const float down = form & 4 ? weight(c, p.is_exact) : 0.5f;
             nnf_check_fill_bytes(c, top, PIXELS * channels);
             nnf_check_fill_bytes(c, bottom, PIXELS * channels);
-            slow(&p, top, bottom, down, expected);
-            fast(&p, top, bottom, down, actual);
+            slow(&p, top, bottom, down, work, expected);
+            fast(&p, top, bottom, down, work, actual);
             nnf_check_bytes(c, expected, actual, count);
             nnf_check_done(c, "channels=%zu width=%zu", channels, width);
         }
     }
-    const nnf_resize p = row_of(c, 32, 64);
+    nnf_resize p = row_of(c, 32, 64, 0);
     uint8_t *x = nnf_check_alloc(c, PIXELS * 64), *y = nnf_check_alloc(c, 32 * 64);
+    float *work = work_of(c, &p);
     nnf_check_fill_bytes(c, x, PIXELS * 64);
-    NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, y));
+    NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, NULL, y));
+    NNF_BENCH(c, "32 x 64, work", 32 * 64, fast(&p, x, x, 0.25f, work, y));
+    p.is_exact = 1;
+    NNF_BENCH(c, "32 x 64, work, exact", 32 * 64, fast(&p, x, x, 0.25f, work, y));
     nnf_check_done(c, "bench");
 }
 

@@ -162,8 +162,11 @@ on, sums of four products fit the 24 bits of a float32."""
 
 
 def _bits(weights):
-    """Bits behind the point of multiples of 1 / _ONE."""
-    steps = int(np.bitwise_or.reduce(np.abs(weights * _ONE).astype(np.int64)))
+    """Bits behind the point of multiples of 1 / _ONE; of other weights more than may be."""
+    steps = np.abs(weights * _ONE).astype(np.int64)
+    if np.any(steps != np.abs(weights * _ONE)):
+        return _EXACT_BITS + 1
+    steps = int(np.bitwise_or.reduce(steps))
     return 10 - ((steps & -steps).bit_length() - 1) if steps else 0
 
 
@@ -180,9 +183,11 @@ def lower(node, b):
                                                                    source.shape[axis], output.shape[axis],
                                                                    _options(node)))]
                      for axis in (height_axis, height_axis + 1))
-    if is_away and _bits(rows[2]) + _bits(columns[2]) > _EXACT_BITS:
+    is_exact = _bits(rows[2]) + _bits(columns[2]) <= _EXACT_BITS
+    if is_away and not is_exact:
         return "sums of codes are not exact in float32"
-    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.dtype.name], shape, rows, columns, is_away))
+    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.dtype.name], shape, rows, columns, is_away,
+                          is_exact))
     return None
 
 

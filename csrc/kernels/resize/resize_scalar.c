@@ -40,13 +40,15 @@ static inline void resize_q8(int is_signed, const nnf_resize *p, const uint8_t *
 }
 
 void nnf_resize_bilinear_qu8_nhwc__scalar(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                          float down, uint8_t *y)
+                                          float down, float *work, uint8_t *y)
 {
+    (void)work;
     resize_q8(0, p, top, bottom, down, y);
 }
 
 void nnf_resize_bilinear_qs8_nhwc__scalar(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                          float down, uint8_t *y)
+                                          float down, float *work, uint8_t *y)
 {
+    (void)work;
     resize_q8(1, p, top, bottom, down, y);
 }

@@ -66,7 +66,63 @@ INLINE void pixel_q8(const corners *p, bool is_signed, size_t count, const uint8
         codes_store(y, count, codes_whole(value));
 }
 
-INLINE void resize_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, float down,
+/* Each code of both rows times its row's weight, in two rows of floats; only their sum if is_exact. */
+INLINE void weigh_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, float down,
+                     float *upper, float *lower)
+{
+    const size_t count = p->columns * p->channels;
+    const V up = sub(all(1), all(down)), low = all(down);
+    for (size_t i = 0; i < count; i += CODES) {
+        const size_t some = count - i < CODES ? count - i : CODES;
+        const C above = load_q8(is_signed, some, top + i), below = load_q8(is_signed, some, bottom + i);
+        NNF_UNROLL
+        for (int r = 0; r < CODE_REGISTERS; r++) {
+            const size_t at = i + (size_t)r * LANES;
+            const V x = mul(codes_float(above, r), up), z = mul(codes_float(below, r), low);
+            store_whole(upper + at, p->is_exact ? add(x, z) : x);
+            if (!p->is_exact)
+                store_whole(lower + at, z);
+        }
+    }
+}
+
+/* The output row from what weigh_q8 made. What a pixel's last vector writes too much, the next pixel overwrites. */
+INLINE void across_q8(bool is_exact, bool is_away, const nnf_resize *p, const float *upper, const float *lower,
+                      uint8_t *y)
+{
+    const size_t channels = p->channels;
+    const V sign = all(p->is_away ? -0.0f : 0.0f);
+    size_t room = p->width * channels;
+    for (size_t i = 0; i < p->width; i++, y += channels, room -= channels) {
+        const size_t left = p->left[i] * channels, right = p->right[i] * channels;
+        const V across = all(p->across[i]), back = sub(all(1), across);
+        for (size_t c = 0; c < channels; c += CODES) {
+            V value[CODE_REGISTERS];
+            NNF_UNROLL
+            for (int r = 0; r < CODE_REGISTERS; r++) {
+                const size_t k = c + (size_t)r * LANES;
+                if (is_exact) {
+                    value[r] = fmadd(load_whole(upper + right + k), across, mul(load_whole(upper + left + k), back));
+                    if (!is_away)
+                        value[r] = add(value[r], all(0.5f));
+                } else {
+                    V sum = mul(load_whole(upper + left + k), back);
+                    sum = add(sum, mul(load_whole(lower + left + k), back));
+                    sum = add(sum, mul(load_whole(upper + right + k), across));
+                    sum = add(sum, mul(load_whole(lower + right + k), across));
+                    value[r] = add(sum, bits_or(all(0.5f), bits_and(sum, sign)));
+                }
+            }
+            const C code = is_exact && is_away ? codes_nearest(value) : codes_whole(value);
+            if (c + CODES <= room)
+                codes_store_whole(y + c, code);
+            else
+                codes_store(y + c, channels - c, code);
+        }
+    }
+}
+
+INLINE void direct_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, float down,
                       uint8_t *y)
 {
     const V sign = all(p->is_away ? -0.0f : 0.0f);
@@ -80,16 +136,33 @@ INLINE void resize_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, c
     }
 }
 
-void KERNEL_CODES(nnf_resize_bilinear_qu8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                                float down, uint8_t *y)
+INLINE void resize_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, float down,
+                      float *work, uint8_t *y)
 {
-    resize_q8(false, p, top, bottom, down, y);
+    if (!work) {
+        direct_q8(is_signed, p, top, bottom, down, y);
+        return;
+    }
+    float *lower = work + p->columns * p->channels + NNF_RESIZE_SPARE;
+    weigh_q8(is_signed, p, top, bottom, down, work, lower);
+    if (!p->is_exact)
+        across_q8(false, false, p, work, lower, y);
+    else if (p->is_away)
+        across_q8(true, true, p, work, lower, y);
+    else
+        across_q8(true, false, p, work, lower, y);
+}
+
+void KERNEL_CODES(nnf_resize_bilinear_qu8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
+                                                float down, float *work, uint8_t *y)
+{
+    resize_q8(false, p, top, bottom, down, work, y);
 }
 
 void KERNEL_CODES(nnf_resize_bilinear_qs8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                                float down, uint8_t *y)
+                                                float down, float *work, uint8_t *y)
 {
-    resize_q8(true, p, top, bottom, down, y);
+    resize_q8(true, p, top, bottom, down, work, y);
 }
 
 #endif
