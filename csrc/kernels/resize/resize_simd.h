@@ -28,16 +28,21 @@ INLINE void pixel_f32(const corners *p, M live, const float *top, const float *b
     store(y, live, blend(p, x));
 }
 
+/* A pixel's last vector is whole too where both rows go on: what it writes too much, the next pixel overwrites. */
 void KERNEL(nnf_resize_bilinear_f32_nhwc)(const nnf_resize *p, const float *top, const float *bottom, float down,
                                           float *y)
 {
-    for (size_t i = 0; i < p->width; i++, y += p->channels) {
-        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, all(down), all(p->across[i]), zero()};
+    const size_t channels = p->channels, vectors = (channels + LANES - 1) / LANES * LANES;
+    size_t room = p->width * channels;
+    for (size_t i = 0; i < p->width; i++, y += channels, room -= channels) {
+        const corners at = {p->left[i] * channels, p->right[i] * channels, all(down), all(p->across[i]), zero()};
+        const size_t last = (at.left > at.right ? at.left : at.right) + vectors;
+        const size_t whole = vectors <= room && last <= p->columns * channels ? vectors : channels / LANES * LANES;
         size_t c = 0;
-        for (; c + LANES <= p->channels; c += LANES)
+        for (; c < whole; c += LANES)
             pixel_f32(&at, first_lanes(LANES), top + c, bottom + c, y + c);
-        if (c < p->channels)
-            pixel_f32(&at, first_lanes(p->channels - c), top + c, bottom + c, y + c);
+        if (c < channels)
+            pixel_f32(&at, first_lanes(channels - c), top + c, bottom + c, y + c);
     }
 }
 
