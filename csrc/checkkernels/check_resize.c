@@ -5,28 +5,28 @@
 
 enum { PIXELS = 6 }; /* of an input row */
 
-/* From 0 to 1; a number of parts of 128 if is_exact. */
-static float weight(nnf_check *c, int is_exact)
+/* From 0 to 1; of a number of equal parts if there are such. */
+static float weight(nnf_check *c, size_t parts)
 {
-    if (is_exact)
-        return (float)nnf_check_below(c, 129) / 128;
+    if (parts)
+        return (float)nnf_check_below(c, parts + 1) / (float)parts;
     return nnf_check_below(c, 4) ? nnf_check_float(c, 0, 1) : 0.0f;
 }
 
 /* Columns and weights of a row of `width` pixels. */
-static nnf_resize row_of(nnf_check *c, size_t width, size_t channels, int is_exact)
+static nnf_resize row_of(nnf_check *c, size_t width, size_t channels, size_t parts)
 {
     uint32_t *left = nnf_check_alloc(c, 4 * width), *right = nnf_check_alloc(c, 4 * width);
     float *across = nnf_check_alloc(c, 4 * width);
     for (size_t i = 0; i < width; i++) {
         left[i] = (uint32_t)nnf_check_below(c, PIXELS);
         right[i] = left[i] + 1 < PIXELS ? left[i] + 1 : left[i];
-        across[i] = weight(c, is_exact);
+        across[i] = weight(c, parts);
     }
-    return (nnf_resize){width, channels, PIXELS, left, right, across, 0, is_exact};
+    return (nnf_resize){width, channels, PIXELS, left, right, across, 0, 0};
 }
 
-static float *work_of(nnf_check *c, const nnf_resize *p)
+static void *work_of(nnf_check *c, const nnf_resize *p)
 {
     return nnf_check_alloc(c, 8 * (p->columns * p->channels + NNF_RESIZE_SPARE));
 }
@@ -59,7 +59,7 @@ void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, co
     nnf_check_done(c, "bench");
 }
 
-static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+static void check_q8(nnf_check *c, bool is_signed, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_resize_bilinear_q8_nhwc_fn slow = (nnf_resize_bilinear_q8_nhwc_fn)twin->fn;
     const nnf_resize_bilinear_q8_nhwc_fn fast = (nnf_resize_bilinear_q8_nhwc_fn)kernel->fn;
@@ -68,12 +68,15 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 64; form++) {
             const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
-            nnf_resize p = row_of(c, width, channels, form & 16 ? 1 : 0);
-            p.is_away = form & 8 ? 1 : 0;
-            float *work = form & 32 ? work_of(c, &p) : NULL;
+            const bool is_fixed = is_signed && form & 8, is_exact = form & 16;
+            const size_t parts = is_exact ? 128 : is_fixed ? NNF_RESIZE_ONE : 0;
+            nnf_resize p = row_of(c, width, channels, parts);
+            p.is_fixed = is_fixed;
+            p.is_exact = is_exact;
+            void *work = form & 32 ? work_of(c, &p) : NULL;
             uint8_t *top = nnf_check_alloc(c, PIXELS * channels), *bottom = nnf_check_alloc(c, PIXELS * channels);
             uint8_t *expected = nnf_check_alloc(c, count), *actual = nnf_check_alloc(c, count);
-            const float down = form & 4 ? weight(c, p.is_exact) : 0.5f;
+            const float down = form & 4 ? weight(c, parts) : 0.5f;
             nnf_check_fill_bytes(c, top, PIXELS * channels);
             nnf_check_fill_bytes(c, bottom, PIXELS * channels);
             slow(&p, top, bottom, down, work, expected);
@@ -84,14 +87,19 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     }
     nnf_resize p = row_of(c, 32, 64, 0);
     uint8_t *x = nnf_check_alloc(c, PIXELS * 64), *y = nnf_check_alloc(c, 32 * 64);
-    float *work = work_of(c, &p);
+    void *work = work_of(c, &p);
     nnf_check_fill_bytes(c, x, PIXELS * 64);
     NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, NULL, y));
     NNF_BENCH(c, "32 x 64, work", 32 * 64, fast(&p, x, x, 0.25f, work, y));
     p.is_exact = 1;
     NNF_BENCH(c, "32 x 64, work, exact", 32 * 64, fast(&p, x, x, 0.25f, work, y));
+    if (is_signed) {
+        p.is_fixed = 1;
+        NNF_BENCH(c, "32 x 64, fixed", 32 * 64, fast(&p, x, x, 0.25f, NULL, y));
+        NNF_BENCH(c, "32 x 64, work, fixed", 32 * 64, fast(&p, x, x, 0.25f, work, y));
+    }
     nnf_check_done(c, "bench");
 }
 
-NNF_CHECK(resize_bilinear_qu8_nhwc, check_q8(c, twin, kernel))
-NNF_CHECK(resize_bilinear_qs8_nhwc, check_q8(c, twin, kernel))
+NNF_CHECK(resize_bilinear_qu8_nhwc, check_q8(c, false, twin, kernel))
+NNF_CHECK(resize_bilinear_qs8_nhwc, check_q8(c, true, twin, kernel))

@@ -109,7 +109,7 @@ def integer_weights(size, new_size, align_corners, half_pixel_centers, positions
     return low, high, ((at - low * _ONE) / _ONE).astype(np.float32)
 
 
-def _rounds_away(node):
+def _is_fixed(node):
     """Whether int8 and int16 codes are interpolated in LiteRT's integers."""
     return node.is_litert and node["input"].dtype in (np.int8, np.int16)
 
@@ -131,7 +131,7 @@ def compute(node, inputs):
     """float32 sums of the four neighbours in the order of the reference; 8-bit codes are truncated after adding 0.5."""
     x, dtype = inputs[0], node.outputs[0].dtype
     nchw = node.layout_nchw
-    if _rounds_away(node):
+    if _is_fixed(node):
         return _compute_integers(node, x)
     (shape,) = infer(node)
     height, width = shape[2:] if nchw else shape[1:3]
@@ -178,15 +178,13 @@ def lower(node, b):
     shape, height_axis = source.shape, 1
     if node.layout_nchw:
         shape, height_axis = (shape[0] * shape[1], *shape[2:], 1), 2
-    is_away = _rounds_away(node)
-    rows, columns = ([np.concatenate(part) for part in zip(*_tables(b, integer_weights if is_away else axis_weights,
+    is_fixed = _is_fixed(node)
+    rows, columns = ([np.concatenate(part) for part in zip(*_tables(b, integer_weights if is_fixed else axis_weights,
                                                                    source.shape[axis], output.shape[axis],
                                                                    _options(node)))]
                      for axis in (height_axis, height_axis + 1))
     is_exact = _bits(rows[2]) + _bits(columns[2]) <= _EXACT_BITS
-    if is_away and not is_exact:
-        return "sums of codes are not exact in float32"
-    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.dtype.name], shape, rows, columns, is_away,
+    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.dtype.name], shape, rows, columns, is_fixed,
                           is_exact))
     return None
 

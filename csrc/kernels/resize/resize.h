@@ -3,10 +3,11 @@
  *   left, right   input column on either side of each output column
  *   across        weight of the right column at each output column
  *   down          weight of the bottom row
- *   work          NULL, or 2 (columns channels + NNF_RESIZE_SPARE) floats that the kernel may write
+ *   work          NULL, or 2 (columns channels + NNF_RESIZE_SPARE) numbers of 32 bits that the kernel may write
  * Every row forms its float32 sums in the order of the standard's reference, product by product, so that all agree to
- * the last bit; any order does if is_exact. Codes are cut after adding 0.5; of negative sums after subtracting it if
- * is_away. Any alignment; y overlaps nothing. */
+ * the last bit; any order does if is_exact. Codes are cut after adding 0.5. If is_fixed, as LiteRT has it for int8,
+ * weights are whole parts of NNF_RESIZE_ONE, outside of 0 to 1 only between a pixel and itself, and exact sums are
+ * rounded to the nearest code, halves away from zero. Any alignment; y overlaps nothing. */
 #ifndef NNF_RESIZE_H
 #define NNF_RESIZE_H
 
@@ -14,19 +15,21 @@
 #include <stdint.h>
 
 enum {
-    NNF_RESIZE_SPARE = 16,          /* floats behind a row of work, which are read but do not count */
-    NNF_RESIZE_LONGEST = 1 << 15    /* floats of a row of work: two lie in an L2 cache */
+    NNF_RESIZE_BITS = 10,
+    NNF_RESIZE_ONE = 1 << NNF_RESIZE_BITS,
+    NNF_RESIZE_SPARE = 16,       /* numbers behind a row of work, which are read but do not count */
+    NNF_RESIZE_LONGEST = 1 << 15 /* numbers of a row of work: two lie in an L2 cache */
 };
 
 typedef struct nnf_resize {
     size_t width, channels, columns;
     const uint32_t *left, *right;
     const float *across;
-    int is_away;
+    int is_fixed; /* qs8 only */
     int is_exact; /* float32 holds every product and sum of codes with these weights, whatever their order */
 } nnf_resize;
 
-/* Floats of work, in which input rows are weighted once for all output columns; 0 where that takes longer. */
+/* Numbers of work, in which input rows are weighted once for all output columns; 0 where that takes longer. */
 static inline size_t nnf_resize_work(const nnf_resize *p)
 {
     const size_t row = p->columns * p->channels, vectors = p->width * ((p->channels + 7) / 8);
@@ -37,6 +40,6 @@ typedef void (*nnf_resize_bilinear_f32_nhwc_fn)(const nnf_resize *p, const float
                                                 float *y);
 /* qs8 rows read and write signed codes. */
 typedef void (*nnf_resize_bilinear_q8_nhwc_fn)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                               float down, float *work, uint8_t *y);
+                                               float down, void *work, uint8_t *y);
 
 #endif

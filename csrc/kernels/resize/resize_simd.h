@@ -8,7 +8,7 @@
 /* How far an output pixel lies down and across between its four neighbours, and where these begin. */
 typedef struct corners {
     size_t left, right;
-    V down, across, sign; /* sign: the bit that rounding takes from the value, or 0 */
+    V down, across;
 } corners;
 
 /* The four neighbours in the order of the reference; no fused multiply-add, which would round less often. */
@@ -35,7 +35,7 @@ void KERNEL(nnf_resize_bilinear_f32_nhwc)(const nnf_resize *p, const float *top,
     const size_t channels = p->channels, vectors = (channels + LANES - 1) / LANES * LANES;
     size_t room = p->width * channels;
     for (size_t i = 0; i < p->width; i++, y += channels, room -= channels) {
-        const corners at = {p->left[i] * channels, p->right[i] * channels, all(down), all(p->across[i]), zero()};
+        const corners at = {p->left[i] * channels, p->right[i] * channels, all(down), all(p->across[i])};
         const size_t last = (at.left > at.right ? at.left : at.right) + vectors;
         const size_t whole = vectors <= room && last <= p->columns * channels ? vectors : channels / LANES * LANES;
         size_t c = 0;
@@ -51,6 +51,14 @@ INLINE C load_q8(bool is_signed, size_t count, const uint8_t *x)
     return count == CODES ? codes_load_whole(x, is_signed, 0) : codes_load(count, x, is_signed, 0);
 }
 
+INLINE void store_q8(uint8_t *y, size_t count, C code)
+{
+    if (count == CODES)
+        codes_store_whole(y, code);
+    else
+        codes_store(y, count, code);
+}
+
 /* The nearest codes of `count` channels. */
 INLINE void pixel_q8(const corners *p, bool is_signed, size_t count, const uint8_t *top, const uint8_t *bottom,
                      uint8_t *y)
@@ -62,13 +70,9 @@ INLINE void pixel_q8(const corners *p, bool is_signed, size_t count, const uint8
     for (int r = 0; r < CODE_REGISTERS; r++) {
         const V x[4] = {codes_float(code[0], r), codes_float(code[1], r), codes_float(code[2], r),
                         codes_float(code[3], r)};
-        value[r] = blend(p, x);
-        value[r] = add(value[r], bits_or(all(0.5f), bits_and(value[r], p->sign)));
+        value[r] = add(blend(p, x), all(0.5f));
     }
-    if (count == CODES)
-        codes_store_whole(y, codes_whole(value));
-    else
-        codes_store(y, count, codes_whole(value));
+    store_q8(y, count, codes_whole(value));
 }
 
 /* Each code of both rows times its row's weight, in two rows of floats; only their sum if is_exact. */
@@ -92,11 +96,9 @@ INLINE void weigh_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, co
 }
 
 /* The output row from what weigh_q8 made. What a pixel's last vector writes too much, the next pixel overwrites. */
-INLINE void across_q8(bool is_exact, bool is_away, const nnf_resize *p, const float *upper, const float *lower,
-                      uint8_t *y)
+INLINE void across_q8(bool is_exact, const nnf_resize *p, const float *upper, const float *lower, uint8_t *y)
 {
     const size_t channels = p->channels;
-    const V sign = all(p->is_away ? -0.0f : 0.0f);
     size_t room = p->width * channels;
     for (size_t i = 0; i < p->width; i++, y += channels, room -= channels) {
         const size_t left = p->left[i] * channels, right = p->right[i] * channels;
@@ -106,23 +108,15 @@ INLINE void across_q8(bool is_exact, bool is_away, const nnf_resize *p, const fl
             NNF_UNROLL
             for (int r = 0; r < CODE_REGISTERS; r++) {
                 const size_t k = c + (size_t)r * LANES;
-                if (is_exact) {
-                    value[r] = fmadd(load_whole(upper + right + k), across, mul(load_whole(upper + left + k), back));
-                    if (!is_away)
-                        value[r] = add(value[r], all(0.5f));
-                } else {
-                    V sum = mul(load_whole(upper + left + k), back);
+                V sum = mul(load_whole(upper + left + k), back);
+                if (!is_exact)
                     sum = add(sum, mul(load_whole(lower + left + k), back));
-                    sum = add(sum, mul(load_whole(upper + right + k), across));
+                sum = add(sum, mul(load_whole(upper + right + k), across));
+                if (!is_exact)
                     sum = add(sum, mul(load_whole(lower + right + k), across));
-                    value[r] = add(sum, bits_or(all(0.5f), bits_and(sum, sign)));
-                }
+                value[r] = add(sum, all(0.5f));
             }
-            const C code = is_exact && is_away ? codes_nearest(value) : codes_whole(value);
-            if (c + CODES <= room)
-                codes_store_whole(y + c, code);
-            else
-                codes_store(y + c, channels - c, code);
+            store_q8(y + c, c + CODES <= room ? CODES : channels - c, codes_whole(value));
         }
     }
 }
@@ -130,9 +124,8 @@ INLINE void across_q8(bool is_exact, bool is_away, const nnf_resize *p, const fl
 INLINE void direct_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, float down,
                       uint8_t *y)
 {
-    const V sign = all(p->is_away ? -0.0f : 0.0f);
     for (size_t i = 0; i < p->width; i++, y += p->channels) {
-        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, all(down), all(p->across[i]), sign};
+        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, all(down), all(p->across[i])};
         size_t c = 0;
         for (; c + CODES <= p->channels; c += CODES)
             pixel_q8(&at, is_signed, CODES, top + c, bottom + c, y + c);
@@ -150,24 +143,98 @@ INLINE void resize_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, c
     }
     float *lower = work + p->columns * p->channels + NNF_RESIZE_SPARE;
     weigh_q8(is_signed, p, top, bottom, down, work, lower);
-    if (!p->is_exact)
-        across_q8(false, false, p, work, lower, y);
-    else if (p->is_away)
-        across_q8(true, true, p, work, lower, y);
+    if (p->is_exact)
+        across_q8(true, p, work, lower, y);
     else
-        across_q8(true, false, p, work, lower, y);
+        across_q8(false, p, work, lower, y);
+}
+
+/* `count` codes of both rows between these, in NNF_RESIZE_ONE parts; a half more, for the rounding. */
+INLINE C down_fixed(size_t count, const uint8_t *top, const uint8_t *bottom, int32_t down)
+{
+    const C half = codes_all(NNF_RESIZE_ONE / 2), above = load_q8(true, count, top);
+    return codes_mla(codes_mla(half, above, NNF_RESIZE_ONE - down), load_q8(true, count, bottom), down);
+}
+
+/* The nearest codes between two of down_fixed, whose halves add up to one of the sum's. Cut downwards, a sum that is
+ * not above 0 needs one part less, so that a half goes down. */
+INLINE C across_fixed(C left, C right, C back, C across)
+{
+    const C sum = codes_add(codes_mul(left, back), codes_mul(right, across));
+    return codes_lower(codes_add(sum, codes_below(sum, codes_all(1))), 2 * NNF_RESIZE_BITS);
+}
+
+/* Where an output pixel lies across between its neighbours, and where these begin. */
+typedef struct sides {
+    size_t left, right;
+    C back, across;
+} sides;
+
+INLINE sides sides_of(const nnf_resize *p, size_t i)
+{
+    const int32_t across = (int32_t)(p->across[i] * NNF_RESIZE_ONE);
+    return (sides){p->left[i] * p->channels, p->right[i] * p->channels, codes_all(NNF_RESIZE_ONE - across),
+                   codes_all(across)};
+}
+
+INLINE void pixel_fixed(const sides *at, size_t count, const uint8_t *top, const uint8_t *bottom, int32_t down,
+                        uint8_t *y)
+{
+    const C left = down_fixed(count, top + at->left, bottom + at->left, down);
+    const C right = down_fixed(count, top + at->right, bottom + at->right, down);
+    store_q8(y, count, across_fixed(left, right, at->back, at->across));
+}
+
+INLINE void direct_fixed(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, int32_t down, uint8_t *y)
+{
+    for (size_t i = 0; i < p->width; i++, y += p->channels) {
+        const sides at = sides_of(p, i);
+        size_t c = 0;
+        for (; c + CODES <= p->channels; c += CODES)
+            pixel_fixed(&at, CODES, top + c, bottom + c, down, y + c);
+        if (c < p->channels)
+            pixel_fixed(&at, p->channels - c, top + c, bottom + c, down, y + c);
+    }
+}
+
+INLINE void resize_fixed(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, int32_t down, int32_t *work,
+                         uint8_t *y)
+{
+    const size_t channels = p->channels, count = p->columns * channels;
+    if (!work) {
+        direct_fixed(p, top, bottom, down, y);
+        return;
+    }
+    size_t done = 0;
+    for (; done + CODES <= count; done += CODES)
+        codes_store_s32(work + done, down_fixed(CODES, top + done, bottom + done, down));
+    if (done < count)
+        codes_store_s32(work + done, down_fixed(count - done, top + done, bottom + done, down));
+    size_t room = p->width * channels;
+    for (size_t i = 0; i < p->width; i++, y += channels, room -= channels) {
+        const sides at = sides_of(p, i);
+        for (size_t c = 0; c < channels; c += CODES) {
+            const C left = codes_load_s32(CODES, work + at.left + c);
+            const C right = codes_load_s32(CODES, work + at.right + c);
+            store_q8(y + c, c + CODES <= room ? CODES : channels - c, across_fixed(left, right, at.back, at.across));
+        }
+    }
 }
 
 void KERNEL_CODES(nnf_resize_bilinear_qu8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                                float down, float *work, uint8_t *y)
+                                                float down, void *work, uint8_t *y)
 {
     resize_q8(false, p, top, bottom, down, work, y);
 }
 
 void KERNEL_CODES(nnf_resize_bilinear_qs8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                                float down, float *work, uint8_t *y)
+                                                float down, void *work, uint8_t *y)
 {
-    resize_q8(true, p, top, bottom, down, work, y);
+    const int32_t fixed = (int32_t)(down * NNF_RESIZE_ONE);
+    if (!p->is_fixed)
+        resize_q8(true, p, top, bottom, down, work, y);
+    else
+        resize_fixed(p, top, bottom, fixed, work, y);
 }
 
 #endif

@@ -31,6 +31,5 @@ INLINE D sums_mla(D sum, W a, W b) { return _mm_add_epi32(sum, _mm_madd_epi16(a,
 /* The sums of neighbours in a, then in b. */
 INLINE D sums_near(D a, D b) { return _mm_hadd_epi32(a, b); }
 INLINE C sums_both(D low, D high) { return _mm256_set_m128i(high, low); }
-INLINE void codes_store_s32(int32_t *y, C x) { _mm256_storeu_si256((__m256i *)y, x); }
 
 #include "svdf/svdf_q8_simd.h"

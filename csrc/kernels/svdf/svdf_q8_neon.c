@@ -36,10 +36,4 @@ INLINE D sums_mla(D sum, W a, W b)
 INLINE D sums_near(D a, D b) { return vpaddq_s32(a, b); }
 INLINE C sums_both(D low, D high) { return (C){low, high}; }
 
-INLINE void codes_store_s32(int32_t *y, C x)
-{
-    vst1q_s32(y, x.low);
-    vst1q_s32(y + 4, x.high);
-}
-
 #include "svdf/svdf_q8_simd.h"

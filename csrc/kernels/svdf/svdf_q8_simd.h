@@ -1,5 +1,5 @@
 /* Units of an SVDF of int8 tensors, eight codes at a time. Include after nnf/simd/codes_<isa>.h, KERNEL, and words with
- * sums of their products: W, D, words_*, sums_*, codes_store_s32. item: bytes of a code of the memory, 1 or 2. */
+ * sums of their products: W, D, words_*, sums_*. item: bytes of a code of the memory, 1 or 2. */
 #ifndef NNF_SVDF_Q8_SIMD_H
 #define NNF_SVDF_Q8_SIMD_H
 

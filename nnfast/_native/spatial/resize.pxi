@@ -1,6 +1,6 @@
 """Steps of bilinear interpolation."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -16,14 +16,14 @@ cdef extern from "resize/resize.h":
         const uint32_t *left
         const uint32_t *right
         const float *across
-        int is_away
+        int is_fixed
         int is_exact
 
     size_t nnf_resize_work(const nnf_resize *p) nogil
     ctypedef void (*nnf_resize_bilinear_f32_nhwc_fn)(const nnf_resize *p, const float *top, const float *bottom,
                                                      float down, float *y) noexcept nogil
     ctypedef void (*nnf_resize_bilinear_q8_nhwc_fn)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                                    float down, float *work, uint8_t *y) noexcept nogil
+                                                    float down, void *work, uint8_t *y) noexcept nogil
 
 cdef enum:
     RESIZE_GRAIN = 8192  # elements below which a second thread costs more than it saves
@@ -44,7 +44,7 @@ cdef void run_bilinear(const nnf_step *step, const nnf_run *run, int thread, int
     cdef const bilinear *p = <const bilinear *>step.params
     cdef const void *x = run.slot[step.slots[0]]
     cdef void *y = run.slot[step.slots[1]]
-    cdef float *work = <float *>(run.scratch + <size_t>thread * run.scratch_stride) if p.needs_work else NULL
+    cdef void *work = run.scratch + <size_t>thread * run.scratch_stride if p.needs_work else NULL
     cdef size_t line, first, last, image, target, up, low, at, width = p.over.width * p.over.channels
     nnf_share(p.images * p.height, thread, threads, &first, &last)
     for line in range(first, last):
@@ -61,13 +61,15 @@ cdef class ResizeBilinear(Step):
     """Bilinear interpolation of images [batch, height, width, channels]; slots x, y.
 
     types: f32, qu8 or qs8; rows, columns: (lower index, upper index, float32 weight of the upper) of each output
-    position along height and width; is_away: exact halves of codes are rounded away from zero, not up; is_exact:
-    float32 rounds no sum of codes with these weights.
+    position along height and width; is_fixed: qs8 only, weights are multiples of 2^-10 and exact sums rounded, halves
+    away from zero; is_exact: float32 rounds no sum of codes with these weights.
     """
 
     cdef bilinear p
 
-    def __init__(self, slots, str types, shape, rows, columns, bint is_away=False, bint is_exact=False):
+    def __init__(self, slots, str types, shape, rows, columns, bint is_fixed=False, bint is_exact=False):
+        if is_fixed and types != "qs8":
+            raise ValueError(f"weights of {types} cannot be fixed")
         cdef const nnf_kernel *row = pick(f"resize_bilinear_{types}_nhwc")
         cdef size_t height, width, most
         batch, height, width, channels = shape
@@ -90,9 +92,9 @@ cdef class ResizeBilinear(Step):
         self.p.top, self.p.bottom, self.p.down = &top[0], &bottom[0], &down[0]
         self.p.over.left, self.p.over.right, self.p.over.across = &left[0], &right[0], &across[0]
         self.p.over.width, self.p.over.channels, self.p.over.columns = left.shape[0], channels, width
-        self.p.over.is_away, self.p.over.is_exact = is_away, is_exact
+        self.p.over.is_fixed, self.p.over.is_exact = is_fixed, is_exact
         if types != "f32":
-            self.scratch = nnf_resize_work(&self.p.over) * sizeof(float)
+            self.scratch = nnf_resize_work(&self.p.over) * sizeof(int32_t)
             self.p.needs_work = self.scratch > 0
         self.p.images, self.p.height = batch, top.shape[0]
         self.p.row = width * self.p.over.channels

@@ -82,9 +82,12 @@ static inline C codes_load_s32(size_t count, const int32_t *x)
     return count >= CODES ? _mm256_loadu_si256((const __m256i *)x) : _mm256_maskload_epi32(x, first_lanes(count).lanes);
 }
 
+static inline void codes_store_s32(int32_t *y, C x) { _mm256_storeu_si256((__m256i *)y, x); }
 static inline C codes_mul(C a, C b) { return _mm256_mullo_epi32(a, b); }
 static inline C codes_raise(C x, int bits) { return _mm256_slli_epi32(x, (unsigned)bits); }
 static inline C codes_lower(C x, int bits) { return _mm256_sra_epi32(x, _mm_cvtsi32_si128(bits)); }
+/* a < b ? -1 : 0 */
+static inline C codes_below(C a, C b) { return _mm256_cmpgt_epi32(b, a); }
 /* x < 0 ? yes : no */
 static inline C codes_if_below(C x, C yes, C no) { return _mm256_blendv_epi8(no, yes, _mm256_srai_epi32(x, 31)); }
 

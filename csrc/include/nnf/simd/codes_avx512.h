@@ -79,9 +79,12 @@ static inline C codes_load_s32(size_t count, const int32_t *x)
     return count >= CODES ? _mm512_loadu_si512(x) : _mm512_maskz_loadu_epi32(codes_first(count), x);
 }
 
+static inline void codes_store_s32(int32_t *y, C x) { _mm512_storeu_si512(y, x); }
 static inline C codes_mul(C a, C b) { return _mm512_mullo_epi32(a, b); }
 static inline C codes_raise(C x, int bits) { return _mm512_slli_epi32(x, (unsigned)bits); }
 static inline C codes_lower(C x, int bits) { return _mm512_sra_epi32(x, _mm_cvtsi32_si128(bits)); }
+/* a < b ? -1 : 0 */
+static inline C codes_below(C a, C b) { return _mm512_movm_epi32(_mm512_cmplt_epi32_mask(a, b)); }
 /* x < 0 ? yes : no */
 static inline C codes_if_below(C x, C yes, C no) { return _mm512_mask_mov_epi32(no, _mm512_movepi32_mask(x), yes); }
 

@@ -76,11 +76,25 @@ static inline C codes_load_s32(size_t count, const int32_t *x)
     return (C){codes_four(count, x), count > 4 ? codes_four(count - 4, x + 4) : vdupq_n_s32(0)};
 }
 
+static inline void codes_store_s32(int32_t *y, C x)
+{
+    vst1q_s32(y, x.low);
+    vst1q_s32(y + 4, x.high);
+}
+
 static inline C codes_mul(C a, C b) { return (C){vmulq_s32(a.low, b.low), vmulq_s32(a.high, b.high)}; }
 
 static inline C codes_raise(C x, int bits)
 {
     return (C){vshlq_s32(x.low, vdupq_n_s32(bits)), vshlq_s32(x.high, vdupq_n_s32(bits))};
+}
+
+static inline C codes_lower(C x, int bits) { return codes_raise(x, -bits); }
+
+/* a < b ? -1 : 0 */
+static inline C codes_below(C a, C b)
+{
+    return (C){vreinterpretq_s32_u32(vcltq_s32(a.low, b.low)), vreinterpretq_s32_u32(vcltq_s32(a.high, b.high))};
 }
 
 /* x < 0 ? yes : no */
