@@ -24,13 +24,26 @@ cdef inline placement placement_of(place, size_t channels, size_t units, size_t 
     return p
 
 
+# Where pixel x of a line, counted through all images, lies.
+cdef inline char *pixel_of(const placement *p, size_t height, size_t line, size_t x, void *to,
+                           size_t item) noexcept nogil:
+    return <char *>to + (line // height * p.out_image + line % height * p.out_row + x * p.out_pixel) * item
+
+
 # Puts output pixels first..last-1, `step` bytes apart in `tile`, where they belong; `count` elements of `item` bytes.
 cdef inline void scatter(const placement *p, size_t height, size_t width, size_t first, size_t last, const void *tile,
                          size_t step, void *to, size_t count, size_t item) noexcept nogil:
-    cdef size_t row, image, y, x, at
-    for row in range(first, last):
-        image = row // (height * width)
-        y = row // width - image * height
-        x = row % width
-        at = image * p.out_image + y * p.out_row + x * p.out_pixel
-        memcpy(<char *>to + at * item, <const char *>tile + (row - first) * step, count * item)
+    cdef size_t line = first // width, x = first % width, size = count * item
+    cdef const char *from_ = <const char *>tile
+    cdef char *pixel = pixel_of(p, height, line, x, to, item)
+    for _ in range(first, last):
+        if size == 1:
+            pixel[0] = from_[0]
+        else:
+            memcpy(pixel, from_, size)
+        from_ += step
+        pixel += p.out_pixel * item
+        x += 1
+        if x == width:
+            line, x = line + 1, 0
+            pixel = pixel_of(p, height, line, 0, to, item)
