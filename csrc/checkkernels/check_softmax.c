@@ -109,6 +109,46 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
 NNF_CHECK(softmax_qu8_rows, check_q8(c, twin, kernel, 0))
 NNF_CHECK(softmax_qs8_rows, check_q8(c, twin, kernel, 128))
 
+static void check_log_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_log_softmax_q8_rows_fn slow = (nnf_log_softmax_q8_rows_fn)twin->fn;
+    const nnf_log_softmax_q8_rows_fn fast = (nnf_log_softmax_q8_rows_fn)kernel->fn;
+    static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 255, 256, 257, 511, 1001, 4095};
+    static const double scales[] = {0.05, 0.9, 0.001, 40};
+    int32_t *power = NULL, *distance = NULL;
+    for (size_t form = 0; form < 64; form++) {
+        const size_t n = sizes[form % 16];
+        uint8_t *x = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+        power = nnf_check_alloc(c, 4 * 256), distance = nnf_check_alloc(c, 4 * 256);
+        for (int d = 0; d < 256; d++) {
+            const double exact = nnf_exp_neg(-d * scales[form / 16]) * 2147483648.0;
+            power[d] = exact >= 2147483647.0 ? INT32_MAX : (int32_t)exact;
+            distance[d] = (int32_t)fmin(d * scales[form / 16] * (1 << 26), 1 << 30);
+        }
+        nnf_check_fill_bytes(c, x, n);
+        slow(n, x, expected, power, distance);
+        fast(n, x, actual, power, distance);
+        nnf_check_bytes(c, expected, actual, n);
+        fast(n, x, x, power, distance);
+        nnf_check_bytes(c, expected, x, n);
+        nnf_check_done(c, "n=%zu form=%zu", n, form);
+    }
+    const size_t n = 1001;
+    uint8_t *x = nnf_check_alloc(c, n), *y = nnf_check_alloc(c, n);
+    power = nnf_check_alloc(c, 4 * 256), distance = nnf_check_alloc(c, 4 * 256);
+    for (int d = 0; d < 256; d++) {
+        power[d] = INT32_MAX >> (d / 8 < 31 ? d / 8 : 31);
+        distance[d] = d << 22;
+    }
+    nnf_check_fill_bytes(c, x, n);
+    NNF_BENCH(c, "n=29", 29, fast(29, x, y, power, distance));
+    NNF_BENCH(c, "n=1001", n, fast(n, x, y, power, distance));
+    nnf_check_done(c, "bench");
+}
+
+NNF_CHECK(log_softmax_qu8_rows, check_log_q8(c, twin, kernel))
+NNF_CHECK(log_softmax_qs8_rows, check_log_q8(c, twin, kernel))
+
 static void check_q8_words(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_softmax_q8_qs16_rows_fn slow = (nnf_softmax_q8_qs16_rows_fn)twin->fn;

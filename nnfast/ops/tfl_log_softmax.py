@@ -4,6 +4,7 @@ from math import frexp, prod
 
 import numpy as np
 
+from .._native.reduction import LogSoftmaxQ8
 from ..model.fixedpoint import WORD32, input_radius
 from ..model.quant import INT32_MAX, mbqm, quantize_multiplier, rdbpot
 from .tfl import own
@@ -70,20 +71,25 @@ def infer(node):
     return [source.shape]
 
 
+def _of_differences(node):
+    """(differences of any two codes, by their amount; their F5 words; their powers in F0; the lowest that counts)."""
+    scale, _ = _multipliers(node)
+    lowest = -input_radius(_DIFFERENCE_BITS, scale[1])
+    differences = -np.arange(256)
+    words = mbqm(np.maximum(differences, lowest), *scale)
+    return differences, words, np.where(differences < lowest, 0, WORD32.exp_neg(words, _DIFFERENCE_BITS)), lowest
+
+
 def compute(node, inputs):
     """x - max - ln(sum of e^(x - max)) of rows, in steps of 1 / 16."""
     x, target = inputs[0], node.outputs[0]
     low, high = RANGES[target.dtype]
     if not prod(x.shape):
         return [np.empty(x.shape, target.dtype)]
-    scale, back = _multipliers(node)
-    lowest = -input_radius(_DIFFERENCE_BITS, scale[1])
+    differences, words, powers, lowest = _of_differences(node)
     below = x.max(axis=-1, keepdims=True).astype(np.int16) - x
-    differences = -np.arange(256)  # of any two codes, at the place of their amount
-    words = mbqm(np.maximum(differences, lowest), *scale)
-    powers = WORD32.rescale(WORD32.exp_neg(words, _DIFFERENCE_BITS), 0, _SUM_BITS)
-    logs = logarithm(np.where(differences >= lowest, powers, 0)[below].sum(axis=-1, keepdims=True))
-    lowest = np.maximum(lowest - 1, mbqm(logs - (1 << 31), *back))
+    logs = logarithm(WORD32.rescale(powers, 0, _SUM_BITS)[below].sum(axis=-1, keepdims=True))
+    lowest = np.maximum(lowest - 1, mbqm(logs - (1 << 31), *_multipliers(node)[1]))
     by_table = x.shape[-1] > differences.size
     if not by_table:
         words, differences = words[below], -below
@@ -92,5 +98,18 @@ def compute(node, inputs):
     return [np.take_along_axis(codes, below, axis=-1) if by_table else codes]
 
 
+def lower(node, b):
+    """One step. What is 16 or more below the highest code is the lowest, whatever the logarithm: so is every difference
+    that falls to the bound by the logarithm in `compute`, which is at least that far below.
+    """
+    source = node["input"]
+    n = source.shape[-1]
+    differences, words, powers, lowest = _of_differences(node)
+    far = 1 << 31 - _DIFFERENCE_BITS + _OUTPUT_BITS
+    distances = np.where(differences < lowest, far, np.minimum(-words, far))
+    b.emit(LogSoftmaxQ8((b.slot(source), b.slot(node.outputs[0])), source.dtype == np.int8,
+                        prod(source.shape[:-1]) if n else 0, n, powers, distances))
+
+
 TFL_QUANTIZED_LOG_SOFTMAX = own("TFL_QUANTIZED_LOG_SOFTMAX", {"input:T -> output:T": {"T": ("Q8", "Q8S")}}, compute,
-                                infer)
+                                infer, lower=lower)

@@ -8,6 +8,7 @@
 #include "softmax/softmax_simd.h"
 
 #include "nnf/simd/s32_avx2.h"
+#include "nnf/simd/u8_avx2.h"
 
 static inline S looked_up(const int32_t *table, S place) { return _mm256_i32gather_epi32(table, place, 4); }
 

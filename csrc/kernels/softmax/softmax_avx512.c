@@ -8,6 +8,7 @@
 #include "softmax/softmax_simd.h"
 
 #include "nnf/simd/s32_avx512.h"
+#include "nnf/simd/u8_avx512.h"
 
 static inline S looked_up(const int32_t *table, S place) { return _mm512_i32gather_epi32(place, table, 4); }
 static inline int32_t sum_of_lanes(S x) { return _mm512_reduce_add_epi32(x); }

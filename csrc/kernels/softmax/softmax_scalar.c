@@ -87,6 +87,30 @@ static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y,
         y[i] = codes[max - (x[i] ^ flip)];
 }
 
+/* At a distance from the highest code's logarithm and that of the sum, in F5. */
+static uint8_t log_code_of(int32_t distance, int32_t logarithm)
+{
+    const int32_t steps = (distance + logarithm + (1 << 21)) >> 22;
+    return (uint8_t)(255 - (steps < 255 ? steps : 255));
+}
+
+static inline void log_softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
+                               const int32_t distance[256])
+{
+    const uint8_t max = largest(flip, n, x);
+    const int32_t logarithm = nnf_logarithm_of_sum((int32_t)sum_of(flip, n, x, max, power));
+    if (n < 256) {
+        for (size_t i = 0; i < n; i++)
+            y[i] = log_code_of(distance[max - (x[i] ^ flip)], logarithm) ^ flip;
+        return;
+    }
+    uint8_t codes[256];
+    for (int d = 0; d <= max; d++)
+        codes[d] = log_code_of(distance[d], logarithm) ^ flip;
+    for (size_t i = 0; i < n; i++)
+        y[i] = codes[max - (x[i] ^ flip)];
+}
+
 static inline void softmax_words(uint8_t flip, size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
 {
     const uint8_t max = largest(flip, n, x);
@@ -106,6 +130,18 @@ void nnf_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const 
 void nnf_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
 {
     softmax(128, n, x, y, power);
+}
+
+void nnf_log_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
+                                      const int32_t distance[256])
+{
+    log_softmax(0, n, x, y, power, distance);
+}
+
+void nnf_log_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
+                                      const int32_t distance[256])
+{
+    log_softmax(128, n, x, y, power, distance);
 }
 
 void nnf_softmax_qu8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])

@@ -11,6 +11,8 @@ import numpy as np
 cdef extern from "softmax/softmax.h":
     ctypedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta) noexcept nogil
     ctypedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power) noexcept nogil
+    ctypedef void (*nnf_log_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power,
+                                                const int32_t *distance) noexcept nogil
     ctypedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y,
                                                  const int32_t *power) noexcept nogil
 
@@ -33,13 +35,15 @@ cdef int softmax_tiles(size_t rows, size_t n):
 
 
 cdef struct softmax:
-    nnf_softmax_f32_rows_fn floats              # one of the four
+    nnf_softmax_f32_rows_fn floats              # one of the five
     nnf_softmax_q8_rows_fn codes
+    nnf_log_softmax_q8_rows_fn log_codes
     nnf_softmax_q8_qs16_rows_fn codes_to_words
     nnf_softmax_qs16_rows_fn words
     size_t rows, n
     float beta                      # of floats
     const int32_t *power            # of 8-bit codes: [256]
+    const int32_t *distance         # of log_codes: [256]
     nnf_softmax_q16 constants       # of words
 
 
@@ -54,16 +58,18 @@ cdef void run_softmax(const nnf_step *step, const nnf_run *run, int thread, int 
             p.floats(n, <const float *>x + row * n, <float *>y + row * n, p.beta)
         elif p.codes != NULL:
             p.codes(n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.power)
+        elif p.log_codes != NULL:
+            p.log_codes(n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.power, p.distance)
         elif p.codes_to_words != NULL:
             p.codes_to_words(n, <const uint8_t *>x + row * n, <int16_t *>y + row * n, p.power)
         else:
             p.words(n, <const int16_t *>x + row * n, <int16_t *>y + row * n, &p.constants)
 
 
-cdef const int32_t[::1] powers_of(power):
-    cdef const int32_t[::1] words = np.array(power, np.int32, order="C")
+cdef const int32_t[::1] of_differences(table):
+    cdef const int32_t[::1] words = np.array(table, np.int32, order="C")
     if words.shape[0] != 256:
-        raise ValueError(f"power has {words.shape[0]} entries, must have 256")
+        raise ValueError(f"a table of differences has {words.shape[0]} entries, must have 256")
     return words
 
 
@@ -96,7 +102,7 @@ cdef class SoftmaxQ8(Step):
 
     def __init__(self, slots, bint is_signed, size_t rows, size_t n, power):
         cdef const nnf_kernel *row = pick(f"softmax_{'qs8' if is_signed else 'qu8'}_rows")
-        cdef const int32_t[::1] powers = powers_of(power)
+        cdef const int32_t[::1] powers = of_differences(power)
         self.keep = powers
         self.p.power = &powers[0]
         self.p.codes = <nnf_softmax_q8_rows_fn>row.fn
@@ -104,6 +110,31 @@ cdef class SoftmaxQ8(Step):
         self.p.n = n
         self.work = rows * n
         self.packed = 4 * 256
+        self.tiles = softmax_tiles(rows, n)
+        self.bind(run_softmax, &self.p, slots, row.name.decode())
+
+
+cdef class LogSoftmaxQ8(Step):
+    """Logarithm of a softmax of `rows` rows of n codes, 1 to 4095, int8 if is_signed, else uint8; slots x, y.
+
+    power, distance: int32[256], of each difference d from the highest code: e^-d in F0, 0 where it is dropped, and d in
+    F5, from 0 to 2**30, which gives the lowest code.
+    """
+
+    cdef softmax p
+
+    def __init__(self, slots, bint is_signed, size_t rows, size_t n, power, distance):
+        cdef const nnf_kernel *row = pick(f"log_softmax_{'qs8' if is_signed else 'qu8'}_rows")
+        cdef const int32_t[::1] powers = of_differences(power), distances = of_differences(distance)
+        if n > 4095:
+            raise ValueError(f"rows have {n} codes, must have at most 4095")
+        self.keep = powers, distances
+        self.p.power, self.p.distance = &powers[0], &distances[0]
+        self.p.log_codes = <nnf_log_softmax_q8_rows_fn>row.fn
+        self.p.rows = rows
+        self.p.n = n
+        self.work = rows * n
+        self.packed = 2 * 4 * 256
         self.tiles = softmax_tiles(rows, n)
         self.bind(run_softmax, &self.p, slots, row.name.decode())
 
@@ -130,7 +161,7 @@ cdef class SoftmaxQ16(Step):
             self.p.constants.multiplier, self.p.constants.exponent = scale
             self.p.constants.power, self.p.constants.reciprocal = &tables[0, 0], &tables[1, 0]
         else:
-            powers = powers_of(power)
+            powers = of_differences(power)
             self.keep = powers
             self.p.power = &powers[0]
             self.p.codes_to_words = <nnf_softmax_q8_qs16_rows_fn>row.fn
