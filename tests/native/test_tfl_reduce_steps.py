@@ -95,6 +95,19 @@ def test_running_sums(kind, exclusive, reverse, shape, data, seed):
     check_all_ways(make(tfl_reduce.TFL_CUMSUM, inputs, out(kind)), [x])
 
 
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 8])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_running_sums_of_odd_floats(axis, rows):
+    x = np.random.default_rng(rows).choice(np.float32([-0.0, 0.0, 1.5, -2, 1e30, np.inf, np.nan]), (rows, 6))
+    x[-1, :2] = -0.0
+    for exclusive, first in ((False, x.take([0], axis)), (True, np.zeros_like(x.take([0], axis)))):
+        inputs = [operand("F32", shape=x.shape), operand("i32", axis), flag(exclusive), flag(False)]
+        node = make(tfl_reduce.TFL_CUMSUM, inputs, out("F32"))
+        check_all_ways(node, [x])
+        (found,), _ = run_native_all(node, [x])
+        assert np.array_equal(np.signbit(found.take([0], axis)), np.signbit(first))
+
+
 @pytest.mark.parametrize("kind, shape, axes, why", [
     ("F64", (3, 4), [1], "no native kernel for float64 of shape [3, 4], 1 axes"),
     ("I32", (3, 0), [1], "no native kernel for int32 of shape [3, 0], 1 axes"),

@@ -21,8 +21,8 @@ REDUCED = {"sum": REDUCED_SUM, "mean": REDUCED_MEAN, "prod": REDUCED_PROD, "max"
 COUNTED = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4}
 """Types of these steps: bytes of a number."""
 
-# n rows of `after` numbers; of running sums y has the same shape, else one row.
-ctypedef void (*rows_fn)(int op, size_t n, size_t after, const void *x, void *y) noexcept nogil
+# `parts` of n rows of `after` numbers; of running sums y has the same shape, else one row a part.
+ctypedef void (*rows_fn)(int op, size_t parts, size_t n, size_t after, const void *x, void *y) noexcept nogil
 
 
 cdef inline counted joined(int op, counted a, counted b) noexcept nogil:
@@ -37,35 +37,88 @@ cdef inline counted joined(int op, counted a, counted b) noexcept nogil:
         return <counted>(<uint64_t>a * <uint64_t>b if op == REDUCED_PROD else <uint64_t>a + <uint64_t>b)
 
 
-cdef void reduce_numbers(int op, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
-    cdef size_t i, k
+# Rows of n numbers are taken four at a time, so that the chains of their results overlap. `row` lies between two rows;
+# 0 takes one row four times.
+cdef inline void reduce_four(int op, size_t row, size_t n, const counted *x, counted *y) noexcept nogil:
+    cdef size_t i, to = 1 if row else 0
+    cdef counted a = x[0], b = x[row], c = x[2 * row], d = x[3 * row]
+    for i in range(1, n):
+        a = joined(op, a, x[i])
+        b = joined(op, b, x[row + i])
+        c = joined(op, c, x[2 * row + i])
+        d = joined(op, d, x[3 * row + i])
+    y[0], y[to], y[2 * to], y[3 * to] = a, b, c, d
+
+
+cdef inline void running_four(int op, size_t row, size_t n, const counted *x, counted *y) noexcept nogil:
+    cdef size_t i, at = n - 1 if op & 1 else 0, step = -1 if op & 1 else 1, ahead = 0 if op & 2 else step
+    cdef counted a = 0, b = 0, c = 0, d = 0
+    if not op & 2:
+        a, b, c, d = x[at], x[row + at], x[2 * row + at], x[3 * row + at]
+    y[at], y[row + at], y[2 * row + at], y[3 * row + at] = a, b, c, d
+    for i in range(1, n):
+        a = joined(REDUCED_SUM, a, x[at + ahead])
+        b = joined(REDUCED_SUM, b, x[row + at + ahead])
+        c = joined(REDUCED_SUM, c, x[2 * row + at + ahead])
+        d = joined(REDUCED_SUM, d, x[3 * row + at + ahead])
+        at += step
+        y[at], y[row + at], y[2 * row + at], y[3 * row + at] = a, b, c, d
+
+
+cdef void reduce_numbers(int op, size_t parts, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
+    cdef size_t part, row, i, k
     cdef int64_t total
     if op == REDUCED_MEAN:  # of integers, cut towards zero
-        for k in range(after):
-            total = 0
-            for i in range(n):
-                total += <int64_t>x[i * after + k]
-            y[k] = <counted>(total // <int64_t>n)
+        for part in range(parts):
+            for k in range(after):
+                total = 0
+                for i in range(n):
+                    total += <int64_t>x[(part * n + i) * after + k]
+                y[part * after + k] = <counted>(total // <int64_t>n)
         return
-    for k in range(after):
-        y[k] = x[k]
-    for i in range(1, n):
-        for k in range(after):
-            y[k] = joined(op, y[k], x[i * after + k])
-
-
-cdef void running_sums(int op, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
-    # op: 1 from the back, 2 without the element itself, 3 both.
-    cdef size_t i, k
-    cdef size_t at, before
-    for i in range(n):
-        at = (n - 1 - i if op & 1 else i) * after
-        before = at + after if op & 1 else at - after
-        for k in range(after):
-            if op & 2:
-                y[at + k] = joined(REDUCED_SUM, y[before + k], x[before + k]) if i else 0
+    if after == 1:
+        part = 0
+        while part < parts:
+            row = n if parts - part >= 4 else 0
+            if op == REDUCED_SUM:
+                reduce_four(REDUCED_SUM, row, n, x + part * n, y + part)
+            elif op == REDUCED_PROD:
+                reduce_four(REDUCED_PROD, row, n, x + part * n, y + part)
+            elif op == REDUCED_MAX:
+                reduce_four(REDUCED_MAX, row, n, x + part * n, y + part)
             else:
-                y[at + k] = joined(REDUCED_SUM, y[before + k], x[at + k]) if i else x[at + k]
+                reduce_four(REDUCED_MIN, row, n, x + part * n, y + part)
+            part += 4 if row else 1
+        return
+    for part in range(parts):
+        for k in range(after):
+            y[k] = x[k]
+        for i in range(1, n):
+            for k in range(after):
+                y[k] = joined(op, y[k], x[i * after + k])
+        x += n * after
+        y += after
+
+
+cdef void running_sums(int op, size_t parts, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
+    # op: 1 from the back, 2 without the element itself, 3 both.
+    cdef size_t part = 0, row, i, k
+    cdef size_t at, before
+    if after == 1:
+        while n and part < parts:
+            row = n if parts - part >= 4 else 0
+            running_four(op, row, n, x + part * n, y + part * n)
+            part += 4 if row else 1
+        return
+    for part in range(parts):
+        for i in range(n):
+            at = (part * n + (n - 1 - i if op & 1 else i)) * after
+            before = at + after if op & 1 else at - after
+            for k in range(after):
+                if op & 2:
+                    y[at + k] = joined(REDUCED_SUM, y[before + k], x[before + k]) if i else 0
+                else:
+                    y[at + k] = joined(REDUCED_SUM, y[before + k], x[at + k]) if i else x[at + k]
 
 
 cdef rows_fn rows_of(counted *kind, bint is_running) except? NULL:
@@ -97,10 +150,9 @@ cdef void run_rows(const nnf_step *step, const nnf_run *run, int thread, int thr
     cdef const rows_of_numbers *p = <const rows_of_numbers *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
-    cdef size_t part, first, last
+    cdef size_t first, last
     nnf_share(p.before, thread, threads, &first, &last)
-    for part in range(first, last):
-        p.compute(p.op, p.n, p.after, x + part * p.from_bytes, y + part * p.to_bytes)
+    p.compute(p.op, last - first, p.n, p.after, x + first * p.from_bytes, y + first * p.to_bytes)
 
 
 cdef class ReduceNumbers(Step):
