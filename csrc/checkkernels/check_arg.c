@@ -34,8 +34,8 @@ static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel
     nnf_check_sizes(16, sizes);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 16; form++) {
-            const size_t n = is_rows ? 1 : sizes[s], count = is_rows ? sizes[s] : 1 + form;
-            const size_t stride = is_rows ? 1 : n + form % 3, elements = (count - 1) * stride + n;
+            const size_t n = is_rows ? 1 + 3 * form : sizes[s], count = is_rows && form % 2 ? sizes[s] : 1 + form;
+            const size_t stride = n + form % 3, elements = is_rows ? count * n : (count - 1) * stride + n;
             void *x = nnf_check_alloc(c, item * elements);
             int32_t *expected = nnf_check_alloc(c, 4 * n), *actual = nnf_check_alloc(c, 4 * n);
             fill(c, x, elements, item, is_float);
@@ -45,11 +45,13 @@ static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel
             nnf_check_done(c, "count=%zu n=%zu form=%zu", count, n, form);
         }
     }
-    const size_t count = is_rows ? 1024 : 32, n = is_rows ? 1 : 1024;
+    const size_t count = 32, n = 1024;
     void *x = nnf_check_alloc(c, item * count * n);
     int32_t *y = nnf_check_alloc(c, 4 * n);
     memset(x, 1, item * count * n);
-    NNF_BENCH(c, is_rows ? "1024" : "32 x 1024", count * n, call(kernel, count, n, n, x, y, 0));
+    NNF_BENCH(c, is_rows ? "1024 x 32" : "32 x 1024", count * n, call(kernel, count, n, n, x, y, 0));
+    if (is_rows)
+        NNF_BENCH(c, "1 x 1024", 1024, call(kernel, 1024, 1, 1, x, y, 0));
     nnf_check_done(c, "bench");
 }
 
@@ -58,8 +60,7 @@ static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel
                              int32_t *y, uint32_t flip)                                                                \
     {                                                                                                                  \
         (void)stride;                                                                                                  \
-        (void)n;                                                                                                       \
-        ((nnf_arg_##types##_rows_fn)kernel->fn)(count, x, y, flip);                                                    \
+        ((nnf_arg_##types##_rows_fn)kernel->fn)(count, n, x, y, flip);                                                 \
     }                                                                                                                  \
     static void across_##types(const nnf_kernel *kernel, size_t count, size_t stride, size_t n, const void *x,         \
                                int32_t *y, uint32_t flip)                                                              \

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* rows: y[0] is the index of the best of x[0..count-1]. */
-typedef void (*nnf_arg_f32_rows_fn)(size_t count, const float *x, int32_t *y, uint32_t flip);
-typedef void (*nnf_arg_s32_rows_fn)(size_t count, const int32_t *x, int32_t *y, uint32_t flip);
-typedef void (*nnf_arg_qu8_rows_fn)(size_t count, const uint8_t *x, int32_t *y, uint32_t flip);
+/* rows: y[i] is the index a < count of the best x[i * count + a], for i < n. */
+typedef void (*nnf_arg_f32_rows_fn)(size_t count, size_t n, const float *x, int32_t *y, uint32_t flip);
+typedef void (*nnf_arg_s32_rows_fn)(size_t count, size_t n, const int32_t *x, int32_t *y, uint32_t flip);
+typedef void (*nnf_arg_qu8_rows_fn)(size_t count, size_t n, const uint8_t *x, int32_t *y, uint32_t flip);
 
 /* across: y[i] is the index a < count of the best x[a * stride + i], for i < n. */
 typedef void (*nnf_arg_across_f32_rows_fn)(size_t count, size_t stride, size_t n, const float *x, int32_t *y,

@@ -36,19 +36,22 @@ static inline void across(enum kind kind, size_t count, size_t stride, size_t n,
     }
 }
 
-void nnf_arg_f32_rows__scalar(size_t count, const float *x, int32_t *y, uint32_t flip)
+void nnf_arg_f32_rows__scalar(size_t count, size_t n, const float *x, int32_t *y, uint32_t flip)
 {
-    across(F32, count, 1, 1, x, y, flip);
+    for (size_t i = 0; i < n; i++)
+        across(F32, count, 1, 1, x + i * count, y + i, flip);
 }
 
-void nnf_arg_s32_rows__scalar(size_t count, const int32_t *x, int32_t *y, uint32_t flip)
+void nnf_arg_s32_rows__scalar(size_t count, size_t n, const int32_t *x, int32_t *y, uint32_t flip)
 {
-    across(S32, count, 1, 1, x, y, flip);
+    for (size_t i = 0; i < n; i++)
+        across(S32, count, 1, 1, x + i * count, y + i, flip);
 }
 
-void nnf_arg_qu8_rows__scalar(size_t count, const uint8_t *x, int32_t *y, uint32_t flip)
+void nnf_arg_qu8_rows__scalar(size_t count, size_t n, const uint8_t *x, int32_t *y, uint32_t flip)
 {
-    across(QU8, count, 1, 1, x, y, flip);
+    for (size_t i = 0; i < n; i++)
+        across(QU8, count, 1, 1, x + i * count, y + i, flip);
 }
 
 void nnf_arg_across_f32_rows__scalar(size_t count, size_t stride, size_t n, const float *x, int32_t *y,

@@ -1,4 +1,7 @@
-/* Where the largest values stand, in vectors. Include after nnf/simd/s32_<isa>.h and KERNEL. */
+/* Where the largest values stand, in vectors. Include after nnf/simd/s32_<isa>.h, KERNEL, and
+ *   fours(x, bytes)            four words at x, and those that are `bytes` further on in each 128 bits
+ *   fours_of_bytes(x, bytes)   the same from bytes
+ *   turn_fours(S value[4])     what is i-th of the j-th vector in each 128 bits becomes j-th of the i-th */
 #ifndef NNF_ARG_SIMD_H
 #define NNF_ARG_SIMD_H
 
@@ -7,29 +10,37 @@
 
 enum kind { F32, S32, QU8 };
 
-enum { VECTORS = 4 };
+enum {
+    VECTORS = 4,
+    LONG_CODES = 512, /* from so many on, rows of codes are taken one by one */
+};
 
-/* The first `count`, at most LANES, values as integers of the same order, the two zeros alike; a NaN and what is not
- * asked for come below all others. */
-INLINE S keys(const enum kind kind, size_t count, const void *x, size_t at, S flip)
+/* The first `count`, at most LANES, values as bits; others are 0. */
+INLINE S values(const enum kind kind, size_t count, const void *x, size_t at, S flip)
 {
     const M live = first_lanes(count);
-    P counts = s32_live(live);
-    S key;
+    if (kind == QU8)
+        return s32_xor(s32_from_u8(count, (const uint8_t *)x + at), flip);
+    if (kind == F32)
+        return s32_xor(s32_bits(load(live, (const float *)x + at)), flip);
+    const int32_t *from = (const int32_t *)x + at;
+    return s32_xor(count == LANES ? s32_load_whole(from) : s32_load(live, from), flip);
+}
+
+/* The same as integers of the same order, the two zeros alike; a NaN and what is not asked for come below all others. */
+INLINE S keys(const enum kind kind, size_t count, const void *x, size_t at, S flip)
+{
+    P counts = s32_live(first_lanes(count));
+    S key = values(kind, count, x, at, flip);
     if (kind == F32) {
-        const V value = add(s32_floats(s32_xor(s32_bits(load(live, (const float *)x + at)), flip)), zero());
+        const V value = add(s32_floats(key), zero());
         key = s32_order(s32_bits(value));
         counts = s32_both(counts, s32_is_number(value));
-    } else if (kind == S32) {
-        const int32_t *from = (const int32_t *)x + at;
-        key = s32_xor(count == LANES ? s32_load_whole(from) : s32_load(live, from), flip);
-    } else {
-        key = s32_xor(s32_from_u8(count, (const uint8_t *)x + at), flip);
     }
     return kind != F32 && count == LANES ? key : s32_choose(counts, key, s32_all(INT32_MIN));
 }
 
-INLINE void rows(const enum kind kind, size_t count, const void *x, int32_t *y, uint32_t flip)
+INLINE void row(const enum kind kind, size_t count, const void *x, int32_t *y, uint32_t flip)
 {
     const S turn = s32_all((int32_t)flip);
     *y = 0;
@@ -53,6 +64,54 @@ INLINE void rows(const enum kind kind, size_t count, const void *x, int32_t *y, 
     *y = (int32_t)i + place;
 }
 
+/* Values that stand at `at` against the best so far. */
+INLINE void compare(const enum kind kind, S value, S at, S *best, S *place)
+{
+    const P won = kind == F32 ? s32_greater_floats(s32_floats(value), s32_floats(*best)) : s32_greater(value, *best);
+    *place = s32_choose(won, at, *place);
+    *best = kind == F32 ? s32_bits(larger(s32_floats(value), s32_floats(*best))) : s32_max(value, *best);
+}
+
+/* LANES rows of at least 4 values, one in each lane. */
+INLINE void rows_abreast(const enum kind kind, size_t count, const void *x, int32_t *y, uint32_t flip)
+{
+    const size_t item = kind == QU8 ? 1 : 4, bytes = count * item;
+    const S turn = s32_all((int32_t)flip), one = s32_all(1);
+    S best = s32_all(0), place = s32_all(0);
+    for (size_t a = 0; a < count; a += 4) {
+        /* At the end some come again, which beat nothing. */
+        const size_t from = a + 4 <= count ? a : count - 4;
+        const uint8_t *first = (const uint8_t *)x + from * item;
+        S value[4], at = s32_all((int32_t)from);
+        NNF_UNROLL
+        for (size_t i = 0; i < 4; i++)
+            value[i] = kind == QU8 ? fours_of_bytes(first + i * bytes, 4 * bytes) : fours(first + i * bytes, 4 * bytes);
+        turn_fours(value);
+        if (a == 0)
+            best = s32_xor(value[0], turn);
+        NNF_UNROLL
+        for (size_t i = 0; i < 4; i++) {
+            compare(kind, s32_xor(value[i], turn), at, &best, &place);
+            at = s32_add(at, one);
+        }
+    }
+    s32_store_whole(y, place);
+}
+
+INLINE void rows(const enum kind kind, size_t count, size_t n, const void *x, int32_t *y, uint32_t flip)
+{
+    const size_t item = kind == QU8 ? 1 : 4;
+    if (n < LANES || count < 4 || (kind == QU8 && count >= LONG_CODES)) {
+        for (size_t i = 0; i < n; i++)
+            row(kind, count, (const uint8_t *)x + i * count * item, y + i, flip);
+        return;
+    }
+    for (size_t i = 0; i < n; i += LANES) {
+        const size_t first = i + LANES <= n ? i : n - LANES;
+        rows_abreast(kind, count, (const uint8_t *)x + first * count * item, y + first, flip);
+    }
+}
+
 /* LANES columns in each of `vectors`, or the `live` that are left in a single one. More than a cache line at once:
  * columns far apart in memory fall into few sets of a cache and would push each other out before the next pass. */
 INLINE void columns(const enum kind kind, const int vectors, size_t count, size_t stride, size_t live, const void *x,
@@ -61,19 +120,14 @@ INLINE void columns(const enum kind kind, const int vectors, size_t count, size_
     S best[VECTORS], place[VECTORS];
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
-        const size_t from = at + LANES * (size_t)v;
-        best[v] = keys(kind, live, x, from, turn);
+        best[v] = values(kind, live, x, at + LANES * (size_t)v, turn);
         place[v] = s32_all(0);
-        if (kind == F32) /* nothing beats a NaN that stands first */
-            best[v] = s32_choose(s32_is_number(load(first_lanes(live), (const float *)x + from)), best[v],
-                                 s32_all(INT32_MAX));
     }
     for (size_t a = 1; a < count; a++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
-            const S key = keys(kind, live, x, a * stride + at + LANES * (size_t)v, turn);
-            place[v] = s32_choose(s32_greater(key, best[v]), s32_all((int32_t)a), place[v]);
-            best[v] = s32_max(best[v], key);
+            const S value = values(kind, live, x, a * stride + at + LANES * (size_t)v, turn);
+            compare(kind, value, s32_all((int32_t)a), &best[v], &place[v]);
         }
     }
     NNF_UNROLL
@@ -98,14 +152,14 @@ INLINE void across(const enum kind kind, size_t count, size_t stride, size_t n, 
         columns(kind, 1, count, stride, n % LANES, x, i, y, turn);
 }
 
-void KERNEL(nnf_arg_f32_rows)(size_t count, const float *x, int32_t *y, uint32_t flip)
+void KERNEL(nnf_arg_f32_rows)(size_t count, size_t n, const float *x, int32_t *y, uint32_t flip)
 {
-    rows(F32, count, x, y, flip);
+    rows(F32, count, n, x, y, flip);
 }
 
-void KERNEL(nnf_arg_s32_rows)(size_t count, const int32_t *x, int32_t *y, uint32_t flip)
+void KERNEL(nnf_arg_s32_rows)(size_t count, size_t n, const int32_t *x, int32_t *y, uint32_t flip)
 {
-    rows(S32, count, x, y, flip);
+    rows(S32, count, n, x, y, flip);
 }
 
 void KERNEL(nnf_arg_across_f32_rows)(size_t count, size_t stride, size_t n, const float *x, int32_t *y, uint32_t flip)

@@ -7,9 +7,12 @@ from .kernels cimport nnf_fn, nnf_kernel, pick
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 cdef extern from "arg/arg.h":
-    ctypedef void (*nnf_arg_f32_rows_fn)(size_t count, const float *x, int32_t *y, uint32_t flip) noexcept nogil
-    ctypedef void (*nnf_arg_s32_rows_fn)(size_t count, const int32_t *x, int32_t *y, uint32_t flip) noexcept nogil
-    ctypedef void (*nnf_arg_qu8_rows_fn)(size_t count, const uint8_t *x, int32_t *y, uint32_t flip) noexcept nogil
+    ctypedef void (*nnf_arg_f32_rows_fn)(size_t count, size_t n, const float *x, int32_t *y,
+                                         uint32_t flip) noexcept nogil
+    ctypedef void (*nnf_arg_s32_rows_fn)(size_t count, size_t n, const int32_t *x, int32_t *y,
+                                         uint32_t flip) noexcept nogil
+    ctypedef void (*nnf_arg_qu8_rows_fn)(size_t count, size_t n, const uint8_t *x, int32_t *y,
+                                         uint32_t flip) noexcept nogil
     ctypedef void (*nnf_arg_across_f32_rows_fn)(size_t count, size_t stride, size_t n, const float *x, int32_t *y,
                                                 uint32_t flip) noexcept nogil
     ctypedef void (*nnf_arg_across_s32_rows_fn)(size_t count, size_t stride, size_t n, const int32_t *x, int32_t *y,
@@ -35,13 +38,13 @@ cdef struct arg:
     uint32_t flip
 
 
-cdef inline void arg_rows(const arg *p, const uint8_t *x, int32_t *y) noexcept nogil:
+cdef inline void arg_rows(const arg *p, size_t n, const uint8_t *x, int32_t *y) noexcept nogil:
     if p.type == FLOATS:
-        (<nnf_arg_f32_rows_fn>p.kernel)(p.size, <const float *>x, y, p.flip)
+        (<nnf_arg_f32_rows_fn>p.kernel)(p.size, n, <const float *>x, y, p.flip)
     elif p.type == WORDS:
-        (<nnf_arg_s32_rows_fn>p.kernel)(p.size, <const int32_t *>x, y, p.flip)
+        (<nnf_arg_s32_rows_fn>p.kernel)(p.size, n, <const int32_t *>x, y, p.flip)
     else:
-        (<nnf_arg_qu8_rows_fn>p.kernel)(p.size, x, y, p.flip)
+        (<nnf_arg_qu8_rows_fn>p.kernel)(p.size, n, x, y, p.flip)
 
 
 cdef inline void arg_across(const arg *p, size_t n, const uint8_t *x, int32_t *y) noexcept nogil:
@@ -60,8 +63,7 @@ cdef void run_arg(const nnf_step *step, const nnf_run *run, int thread, int thre
     cdef size_t row, first, last, begin, end
     if p.after == 1:
         nnf_share(p.before, thread, threads, &first, &last)
-        for row in range(first, last):
-            arg_rows(p, x + row * p.size * p.item, y + row)
+        arg_rows(p, last - first, x + first * p.size * p.item, y + first)
         return
     # A thread's columns, or its part of those of one slice after the other.
     nnf_share(p.before * p.after, thread, threads, &first, &last)
