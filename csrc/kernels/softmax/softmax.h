@@ -14,18 +14,18 @@ typedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, floa
 typedef nnf_softmax_f32_rows_fn nnf_log_softmax_f32_rows_fn;
 
 /* One row of 8-bit codes [NN 14.25].
- *   power  e^(-d beta scale) in F0 for each difference d = max - code, 0 where the standard drops it
+ *   power  e^(-d beta scale) in F0 for each difference d = max - code, 0 where the standard drops it, and behind all 256
+ *          the same in F12
  * qs8 rows read and write signed codes. */
-typedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256]);
+typedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512]);
 
 /* The same with int16 codes from -32768 on for y, in steps of 2^-16. */
-typedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256]);
+typedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y, const int32_t power[512]);
 
 /* The logarithm of a softmax of 8-bit codes as LiteRT has it, n <= 4095; y in steps of 2^-4 below the highest code.
- *   power     as above
- *   distance  d scale in F5 for each difference d, from 0 to 2^30, which gives the lowest code */
-typedef void (*nnf_log_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
-                                           const int32_t distance[256]);
+ *   distance  d scale in F5 for each difference d, from 0 to 2^30, which gives the lowest code, and behind all 256 the
+ *             powers in F12 */
+typedef nnf_softmax_q8_rows_fn nnf_log_softmax_q8_rows_fn;
 
 /* One row of int16 codes as LiteRT has it, n <= 65536; y in steps of 2^-15. x - max, by the multiplier (MBQM) and moved by
  * 32767, is a code of `power`, and the fraction of the sum one of `reciprocal`: tables of 513 values whose lines are

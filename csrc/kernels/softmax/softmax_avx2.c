@@ -11,13 +11,7 @@
 #include "nnf/simd/u8_avx2.h"
 
 static inline S looked_up(const int32_t *table, S place) { return _mm256_i32gather_epi32(table, place, 4); }
-
-static inline int32_t sum_of_lanes(S x)
-{
-    x = s32_add(x, _mm256_permute2x128_si256(x, x, 1));
-    x = s32_add(x, _mm256_shuffle_epi32(x, 0x4E));
-    return _mm256_cvtsi256_si32(s32_add(x, _mm256_shuffle_epi32(x, 0xB1)));
-}
+static inline int32_t s32_first(S x) { return _mm256_cvtsi256_si32(x); }
 
 static inline S s32_rounded(S x, int shift)
 {

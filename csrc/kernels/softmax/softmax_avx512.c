@@ -11,7 +11,7 @@
 #include "nnf/simd/u8_avx512.h"
 
 static inline S looked_up(const int32_t *table, S place) { return _mm512_i32gather_epi32(place, table, 4); }
-static inline int32_t sum_of_lanes(S x) { return _mm512_reduce_add_epi32(x); }
+static inline int32_t s32_first(S x) { return _mm512_cvtsi512_si32(x); }
 
 static inline S s32_rounded(S x, int shift)
 {

@@ -53,24 +53,16 @@ static uint8_t largest(uint8_t flip, size_t n, const uint8_t *x)
     return max;
 }
 
-/* The sum of powers in F12. */
-static int64_t sum_of(uint8_t flip, size_t n, const uint8_t *x, uint8_t max, const int32_t power[256])
+/* The sum of powers, which stand behind the table's 256 other numbers. */
+static int64_t sum_of(uint8_t flip, size_t n, const uint8_t *x, uint8_t max, const int32_t table[512])
 {
     int64_t sum = 0;
-    if (n < 256) {
-        for (size_t i = 0; i < n; i++)
-            sum += nnf_rdbpot(power[max - (x[i] ^ flip)], 12);
-        return sum;
-    }
-    int32_t rounded[256];
-    for (int d = 0; d <= max; d++)
-        rounded[d] = nnf_rdbpot(power[d], 12);
     for (size_t i = 0; i < n; i++)
-        sum += rounded[max - (x[i] ^ flip)];
+        sum += table[256 + max - (x[i] ^ flip)];
     return sum;
 }
 
-static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512])
 {
     const uint8_t max = largest(flip, n, x);
     int shift;
@@ -94,11 +86,10 @@ static uint8_t log_code_of(int32_t distance, int32_t logarithm)
     return (uint8_t)(255 - (steps < 255 ? steps : 255));
 }
 
-static inline void log_softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
-                               const int32_t distance[256])
+static inline void log_softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t distance[512])
 {
     const uint8_t max = largest(flip, n, x);
-    const int32_t logarithm = nnf_logarithm_of_sum((int32_t)sum_of(flip, n, x, max, power));
+    const int32_t logarithm = nnf_logarithm_of_sum((int32_t)sum_of(flip, n, x, max, distance));
     if (n < 256) {
         for (size_t i = 0; i < n; i++)
             y[i] = log_code_of(distance[max - (x[i] ^ flip)], logarithm) ^ flip;
@@ -111,7 +102,7 @@ static inline void log_softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t
         y[i] = codes[max - (x[i] ^ flip)];
 }
 
-static inline void softmax_words(uint8_t flip, size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
+static inline void softmax_words(uint8_t flip, size_t n, const uint8_t *x, int16_t *y, const int32_t power[512])
 {
     const uint8_t max = largest(flip, n, x);
     int shift;
@@ -122,34 +113,32 @@ static inline void softmax_words(uint8_t flip, size_t n, const uint8_t *x, int16
     }
 }
 
-void nnf_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+void nnf_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512])
 {
     softmax(0, n, x, y, power);
 }
 
-void nnf_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+void nnf_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512])
 {
     softmax(128, n, x, y, power);
 }
 
-void nnf_log_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
-                                      const int32_t distance[256])
+void nnf_log_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t distance[512])
 {
-    log_softmax(0, n, x, y, power, distance);
+    log_softmax(0, n, x, y, distance);
 }
 
-void nnf_log_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256],
-                                      const int32_t distance[256])
+void nnf_log_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t distance[512])
 {
-    log_softmax(128, n, x, y, power, distance);
+    log_softmax(128, n, x, y, distance);
 }
 
-void nnf_softmax_qu8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
+void nnf_softmax_qu8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[512])
 {
     softmax_words(0, n, x, y, power);
 }
 
-void nnf_softmax_qs8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
+void nnf_softmax_qs8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[512])
 {
     softmax_words(128, n, x, y, power);
 }

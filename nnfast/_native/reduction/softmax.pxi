@@ -11,8 +11,6 @@ import numpy as np
 cdef extern from "softmax/softmax.h":
     ctypedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta) noexcept nogil
     ctypedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power) noexcept nogil
-    ctypedef void (*nnf_log_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power,
-                                                const int32_t *distance) noexcept nogil
     ctypedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y,
                                                  const int32_t *power) noexcept nogil
 
@@ -35,15 +33,13 @@ cdef int softmax_tiles(size_t rows, size_t n):
 
 
 cdef struct softmax:
-    nnf_softmax_f32_rows_fn floats              # one of the five
-    nnf_softmax_q8_rows_fn codes
-    nnf_log_softmax_q8_rows_fn log_codes
+    nnf_softmax_f32_rows_fn floats              # one of the four
+    nnf_softmax_q8_rows_fn codes                # of the softmax or its logarithm
     nnf_softmax_q8_qs16_rows_fn codes_to_words
     nnf_softmax_qs16_rows_fn words
     size_t rows, n
     float beta                      # of floats
-    const int32_t *power            # of 8-bit codes: [256]
-    const int32_t *distance         # of log_codes: [256]
+    const int32_t *table            # of 8-bit codes: [512], power or distance
     nnf_softmax_q16 constants       # of words
 
 
@@ -57,19 +53,19 @@ cdef void run_softmax(const nnf_step *step, const nnf_run *run, int thread, int 
         if p.floats != NULL:
             p.floats(n, <const float *>x + row * n, <float *>y + row * n, p.beta)
         elif p.codes != NULL:
-            p.codes(n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.power)
-        elif p.log_codes != NULL:
-            p.log_codes(n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.power, p.distance)
+            p.codes(n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.table)
         elif p.codes_to_words != NULL:
-            p.codes_to_words(n, <const uint8_t *>x + row * n, <int16_t *>y + row * n, p.power)
+            p.codes_to_words(n, <const uint8_t *>x + row * n, <int16_t *>y + row * n, p.table)
         else:
             p.words(n, <const int16_t *>x + row * n, <int16_t *>y + row * n, &p.constants)
 
 
-cdef const int32_t[::1] of_differences(table):
-    cdef const int32_t[::1] words = np.array(table, np.int32, order="C")
-    if words.shape[0] != 256:
-        raise ValueError(f"a table of differences has {words.shape[0]} entries, must have 256")
+cdef const int32_t[::1] of_differences(table, powers):
+    # A table of 256 differences and behind it powers of them, given in F0, in F12.
+    rounded = np.array(powers, np.int64) + (1 << 11) >> 12
+    cdef const int32_t[::1] words = np.concatenate([table, rounded]).astype(np.int32)
+    if len(table) != 256 or words.shape[0] != 512:
+        raise ValueError(f"tables of differences have {len(table)} and {len(powers)} entries, must have 256")
     return words
 
 
@@ -102,14 +98,14 @@ cdef class SoftmaxQ8(Step):
 
     def __init__(self, slots, bint is_signed, size_t rows, size_t n, power):
         cdef const nnf_kernel *row = pick(f"softmax_{'qs8' if is_signed else 'qu8'}_rows")
-        cdef const int32_t[::1] powers = of_differences(power)
-        self.keep = powers
-        self.p.power = &powers[0]
+        cdef const int32_t[::1] table = of_differences(power, power)
+        self.keep = table
+        self.p.table = &table[0]
         self.p.codes = <nnf_softmax_q8_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n
         self.work = rows * n
-        self.packed = 4 * 256
+        self.packed = 4 * 512
         self.tiles = softmax_tiles(rows, n)
         self.bind(run_softmax, &self.p, slots, row.name.decode())
 
@@ -125,16 +121,16 @@ cdef class LogSoftmaxQ8(Step):
 
     def __init__(self, slots, bint is_signed, size_t rows, size_t n, power, distance):
         cdef const nnf_kernel *row = pick(f"log_softmax_{'qs8' if is_signed else 'qu8'}_rows")
-        cdef const int32_t[::1] powers = of_differences(power), distances = of_differences(distance)
+        cdef const int32_t[::1] table = of_differences(distance, power)
         if n > 4095:
             raise ValueError(f"rows have {n} codes, must have at most 4095")
-        self.keep = powers, distances
-        self.p.power, self.p.distance = &powers[0], &distances[0]
-        self.p.log_codes = <nnf_log_softmax_q8_rows_fn>row.fn
+        self.keep = table
+        self.p.table = &table[0]
+        self.p.codes = <nnf_softmax_q8_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n
         self.work = rows * n
-        self.packed = 2 * 4 * 256
+        self.packed = 4 * 512
         self.tiles = softmax_tiles(rows, n)
         self.bind(run_softmax, &self.p, slots, row.name.decode())
 
@@ -151,7 +147,7 @@ cdef class SoftmaxQ16(Step):
     def __init__(self, slots, size_t rows, size_t n, scale=None, const int16_t[:, ::1] tables=None, types=None,
                  power=None):
         cdef const nnf_kernel *row = pick(f"softmax_{types + '_' if types else ''}qs16_rows")
-        cdef const int32_t[::1] powers
+        cdef const int32_t[::1] table
         self.p.rows, self.p.n = rows, n
         if types is None:
             if tables.shape[0] != 2 or tables.shape[1] != 513 or n > 65536:
@@ -161,9 +157,9 @@ cdef class SoftmaxQ16(Step):
             self.p.constants.multiplier, self.p.constants.exponent = scale
             self.p.constants.power, self.p.constants.reciprocal = &tables[0, 0], &tables[1, 0]
         else:
-            powers = of_differences(power)
-            self.keep = powers
-            self.p.power = &powers[0]
+            table = of_differences(power, power)
+            self.keep = table
+            self.p.table = &table[0]
             self.p.codes_to_words = <nnf_softmax_q8_qs16_rows_fn>row.fn
         self.work = rows * n
         self.tiles = softmax_tiles(rows, n)

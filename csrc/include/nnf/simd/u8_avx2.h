@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "nnf/partial.h"
+#include "nnf/unroll.h"
 
 enum { BYTES = 32 };
 
@@ -48,6 +49,7 @@ static inline void u8_store(uint8_t *y, size_t count, B value)
         u8_store_half(y + 16, count - 16, _mm256_extracti128_si256(value, 1));
 }
 
+static inline B u8_sub(B a, B b) { return _mm256_sub_epi8(a, b); }
 static inline B u8_max(B a, B b) { return _mm256_max_epu8(a, b); }
 static inline B u8_min(B a, B b) { return _mm256_min_epu8(a, b); }
 static inline B u8_max_signed(B a, B b) { return _mm256_max_epi8(a, b); }
@@ -127,6 +129,37 @@ static inline void u8_long_sum(__m256i *sum, H x)
 static inline B u8_of_s32(const __m256i *x)
 {
     return _mm256_packus_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+}
+
+/* The 16 rows of a table of bytes, for u8_at: the odd ones as their differences from the even ones before. */
+INLINE void u8_rows(B rows[16], const uint8_t table[256])
+{
+    NNF_UNROLL
+    for (int r = 0; r < 16; r += 2) {
+        const __m128i even = _mm_loadu_si128((const __m128i *)(table + 16 * r));
+        const __m128i odd = _mm_loadu_si128((const __m128i *)(table + 16 * r + 16));
+        rows[r] = _mm256_broadcastsi128_si256(even);
+        rows[r + 1] = _mm256_broadcastsi128_si256(_mm_xor_si128(even, odd));
+    }
+}
+
+/* Bytes of the table at codes. Bits 5 to 7 of a code halve the choice of 8 pairs of rows; of a pair bit 4 leaves the even
+ * row, or adds what makes it the odd one: a shuffle whose index has bit 7 gives 0. */
+INLINE B u8_at(const B rows[16], B codes)
+{
+    const B low = _mm256_and_si256(codes, _mm256_set1_epi8(15));
+    /* blendv looks at bit 7 of each byte. */
+    const B bit4 = _mm256_slli_epi16(codes, 3), bit5 = _mm256_slli_epi16(codes, 2), bit6 = _mm256_slli_epi16(codes, 1);
+    const B added = _mm256_or_si256(low, _mm256_andnot_si256(bit4, _mm256_set1_epi8(-128)));
+    B pair[8], half[2];
+    NNF_UNROLL
+    for (int p = 0; p < 8; p++)
+        pair[p] = _mm256_xor_si256(_mm256_shuffle_epi8(rows[2 * p], low), _mm256_shuffle_epi8(rows[2 * p + 1], added));
+    NNF_UNROLL
+    for (int h = 0; h < 2; h++)
+        half[h] = _mm256_blendv_epi8(_mm256_blendv_epi8(pair[4 * h], pair[4 * h + 1], bit5),
+                                     _mm256_blendv_epi8(pair[4 * h + 2], pair[4 * h + 3], bit5), bit6);
+    return _mm256_blendv_epi8(half[0], half[1], codes);
 }
 
 #endif

@@ -17,6 +17,7 @@ static inline __mmask64 u8_first(size_t count) { return count < BYTES ? (UINT64_
 /* The first `count` bytes, fewer than all, and zeros behind them. */
 static inline B u8_load(size_t count, const uint8_t *x) { return _mm512_maskz_loadu_epi8(u8_first(count), x); }
 static inline void u8_store(uint8_t *y, size_t count, B value) { _mm512_mask_storeu_epi8(y, u8_first(count), value); }
+static inline B u8_sub(B a, B b) { return _mm512_sub_epi8(a, b); }
 static inline B u8_max(B a, B b) { return _mm512_max_epu8(a, b); }
 static inline B u8_min(B a, B b) { return _mm512_min_epu8(a, b); }
 static inline B u8_max_signed(B a, B b) { return _mm512_max_epi8(a, b); }
@@ -81,6 +82,24 @@ static inline void u8_long_sum(__m512i *sum, H x)
 static inline B u8_of_s32(const __m512i *x)
 {
     return _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+}
+
+/* The 16 rows of a table of bytes, for u8_at. */
+static inline void u8_rows(B rows[16], const uint8_t table[256])
+{
+    for (int r = 0; r < 16; r++)
+        rows[r] = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table + 16 * r)));
+}
+
+/* Bytes of the table at codes: a shuffle for each of its rows, kept where the high half of the code names the row. */
+static inline B u8_at(const B rows[16], B codes)
+{
+    const B nibble = u8_all(15), low = _mm512_and_si512(codes, nibble);
+    const B high = _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibble);
+    B value = _mm512_shuffle_epi8(rows[0], low);
+    for (int r = 1; r < 16; r++)
+        value = _mm512_mask_shuffle_epi8(value, _mm512_cmpeq_epi8_mask(high, u8_all((uint8_t)r)), rows[r], low);
+    return value;
 }
 
 #endif
