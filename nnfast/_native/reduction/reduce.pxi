@@ -73,10 +73,6 @@ cdef bint plan_walk(walk *w, shape, axes) except -1:
     return rows
 
 
-cdef inline void offsets(const walk *w, size_t result, size_t *source) noexcept nogil:
-    source[0] = result // w.kept[1] * w.along[0] + result % w.kept[1] * w.along[1]
-
-
 cdef inline void share(const walk *w, int thread, int threads, size_t *row, size_t *last, size_t *column,
                        size_t *end) noexcept nogil:
     # A thread's results, or its part of the columns of each: never a part of one reduction.
@@ -106,14 +102,17 @@ cdef void run_reduction(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const reduction *p = <const reduction *>step.params
     cdef const void *x = run.slot[step.slots[0]]
     cdef void *y = run.slot[step.slots[1]]
-    cdef size_t row, last, column, end, source, n, at
+    cdef size_t row, last, column, end, outer, inner, source, n, at
     share(&p.over, thread, threads, &row, &last, &column, &end)
     if column == end:
         return
     n = p.over.n if p.over.width == 1 else end - column
+    outer, inner = row // p.over.kept[1], row % p.over.kept[1]
     for row in range(row, last):
-        offsets(&p.over, row, &source)
-        source += column
+        source = outer * p.over.along[0] + inner * p.over.along[1] + column
+        inner += 1
+        if inner == p.over.kept[1]:
+            outer, inner = outer + 1, 0
         at = row * p.over.width + column
         if p.floats != NULL:
             p.floats(&p.over.p, n, <const float *>x + source, <float *>y + at)

@@ -89,9 +89,8 @@ static inline U u8_sum(U sum, B x) { return _mm256_add_epi64(sum, _mm256_sad_epu
 
 static inline int64_t u8_sum_total(U sum)
 {
-    int64_t lanes[4];
-    _mm256_storeu_si256((__m256i *)lanes, sum);
-    return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+    const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    return _mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1);
 }
 
 /* The smallest byte. */
