@@ -89,6 +89,23 @@ static void case_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kern
     done(c, p);
 }
 
+static void case_q16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const part *p)
+{
+    const nnf_pool_q16_fn slow = (nnf_pool_q16_fn)twin->fn, fast = (nnf_pool_q16_fn)kernel->fn;
+    const int32_t lo = INT16_MIN + (int32_t)nnf_check_below(c, 2) * (int32_t)nnf_check_below(c, 65536);
+    const int32_t hi = lo + (int32_t)nnf_check_below(c, (size_t)(32768 - lo));
+    int16_t *x = nnf_check_alloc(c, 2 * p->inputs), *expected = nnf_check_alloc(c, 2 * p->outputs);
+    int16_t *actual = nnf_check_alloc(c, 2 * p->outputs);
+    nnf_check_fill_bytes(c, x, 2 * p->inputs);
+    if (nnf_check_below(c, 2)) /* halves and whole numbers, ends of the range */
+        for (size_t i = 0; i < p->inputs; i++)
+            x[i] = (int16_t)(x[i] & 1 ? x[i] % 4 : x[i] < 0 ? INT16_MIN : INT16_MAX);
+    slow(&p->g, p->first, p->last, p->begin, p->end, x, expected, lo, hi);
+    fast(&p->g, p->first, p->last, p->begin, p->end, x, actual, lo, hi);
+    nnf_check_bytes(c, expected, actual, 2 * p->outputs);
+    done(c, p);
+}
+
 /* The global pool of MobileNet v1 and a pool of 2x2. */
 static part bench_part(bool global)
 {
@@ -98,16 +115,17 @@ static part bench_part(bool global)
                   .outputs = a.out * a.out * count};
 }
 
-static void bench(nnf_check *c, const nnf_kernel *kernel, int32_t low, bool f32)
+static void bench(nnf_check *c, const nnf_kernel *kernel, int32_t low, size_t width)
 {
     for (int global = 0; c->bench && global < 2; global++) {
         const part p = bench_part(global);
-        const size_t width = f32 ? 4 : 1;
         void *x = nnf_check_alloc(c, width * p.inputs), *y = nnf_check_alloc(c, width * p.outputs);
         const char *label = global ? "7x7x1024 global" : "56x56x64 2x2/2";
         memset(x, 1, width * p.inputs);
-        if (f32)
+        if (width == 4)
             NNF_BENCH(c, label, p.inputs, ((nnf_pool_f32_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, 0, 6));
+        else if (width == 2)
+            NNF_BENCH(c, label, p.inputs, ((nnf_pool_q16_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, low, -low - 1));
         else
             NNF_BENCH(c, label, p.inputs,
                       ((nnf_pool_q8_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, low, low + 255));
@@ -115,7 +133,8 @@ static void bench(nnf_check *c, const nnf_kernel *kernel, int32_t low, bool f32)
     }
 }
 
-static void check_pool(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, int32_t low, bool f32)
+/* low: the lowest code; width: bytes of one, 4 for floats. */
+static void check_pool(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, int32_t low, size_t width)
 {
     part p;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
@@ -123,20 +142,24 @@ static void check_pool(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
             for (size_t k = 0; k < sizeof channels / sizeof channels[0]; k++) {
                 if (!choose(c, &p, i, s, channels[k]))
                     continue;
-                if (f32)
+                if (width == 4)
                     case_f32(c, twin, kernel, &p, (i + k) & 1);
+                else if (width == 2)
+                    case_q16(c, twin, kernel, &p);
                 else
                     case_q8(c, twin, kernel, &p, low);
             }
         }
     }
-    bench(c, kernel, low, f32);
+    bench(c, kernel, low, width);
 }
 
-NNF_CHECK(average_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, true))
-NNF_CHECK(l2_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, true))
-NNF_CHECK(average_pool2d_qu8_nhwc, check_pool(c, twin, kernel, 0, false))
-NNF_CHECK(average_pool2d_qs8_nhwc, check_pool(c, twin, kernel, -128, false))
-NNF_CHECK(max_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, true))
-NNF_CHECK(max_pool2d_qu8_nhwc, check_pool(c, twin, kernel, 0, false))
-NNF_CHECK(max_pool2d_qs8_nhwc, check_pool(c, twin, kernel, -128, false))
+NNF_CHECK(average_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, 4))
+NNF_CHECK(l2_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, 4))
+NNF_CHECK(average_pool2d_qu8_nhwc, check_pool(c, twin, kernel, 0, 1))
+NNF_CHECK(average_pool2d_qs8_nhwc, check_pool(c, twin, kernel, -128, 1))
+NNF_CHECK(average_pool2d_qs16_nhwc, check_pool(c, twin, kernel, INT16_MIN, 2))
+NNF_CHECK(max_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, 4))
+NNF_CHECK(max_pool2d_qu8_nhwc, check_pool(c, twin, kernel, 0, 1))
+NNF_CHECK(max_pool2d_qs8_nhwc, check_pool(c, twin, kernel, -128, 1))
+NNF_CHECK(max_pool2d_qs16_nhwc, check_pool(c, twin, kernel, INT16_MIN, 2))

@@ -23,10 +23,10 @@ def geometry(node):
 
 def clamp(node):
     """(low, high) of the fused activation in the units of the stored values."""
-    source, code = node["input"], node.scalar("activation")
-    if is_quant8(source):
-        return quant.activation_range(code, source.type, source.scale, source.zero_point)
-    return quant.activation_float(code)
+    target, code = node.outputs[0], node.scalar("activation")
+    if target.dtype.kind == "f":
+        return quant.activation_float(code)
+    return quant.activation_range(code, target.type, target.scale, target.zero_point)
 
 
 def _infer(node):
@@ -87,8 +87,9 @@ def _compute_max(node, inputs):
     return [window.from_nhwc(node, np.clip(largest, *clamp(node)).astype(image.dtype))]
 
 
-def _lower(op):
-    def lower(node, b):
+def lower(op):
+    """Lowers a pool of NHWC images: "average", "l2" or "max"."""
+    def lowered(node, b):
         source, target = node["input"], node.outputs[0]
         if node.layout_nchw:
             return "no native kernel for NCHW"
@@ -96,26 +97,26 @@ def _lower(op):
             return "no native kernel for TENSOR_FLOAT16"
         win = geometry(node)
         positions = min(win.filter[0], win.input[0]) * min(win.filter[1], win.input[1])
-        if op == "average" and is_quant8(source) and positions > native.WINDOW_MAX:
+        if op == "average" and source.dtype.kind != "f" and positions > native.WINDOW_MAX:
             return f"window of {positions} positions, native up to {native.WINDOW_MAX}"
         batch, _, _, channels = source.shape
         slots = b.slot(source), b.slot(target)
         b.emit(native.Pool2D(slots, op, batch, win, channels, source.dtype, *clamp(node)))
         return None
-    return lower
+    return lowered
 
 
 AVERAGE_POOL_2D = OpDef(
-    OperationType.AVERAGE_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_average, lower=_lower("average"),
+    OperationType.AVERAGE_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_average, lower=lower("average"),
     quant="same", zero_sized="batch",
 )
 
 L2_POOL_2D = OpDef(
-    OperationType.L2_POOL_2D, _FLOAT_SIGNATURES, infer=_infer, compute=_compute_l2, lower=_lower("l2"), quant="same",
+    OperationType.L2_POOL_2D, _FLOAT_SIGNATURES, infer=_infer, compute=_compute_l2, lower=lower("l2"), quant="same",
     zero_sized="batch",
 )
 
 MAX_POOL_2D = OpDef(
-    OperationType.MAX_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_max, lower=_lower("max"), quant="same",
+    OperationType.MAX_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_max, lower=lower("max"), quant="same",
     zero_sized="batch",
 )

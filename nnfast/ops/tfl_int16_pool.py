@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..model import quant
 from . import pooling, window
 from .base import check_activation
 from .tfl import image_shape, own
@@ -16,9 +15,7 @@ def infer(node):
 
 
 def _clamped(node, codes):
-    target = node.outputs[0]
-    clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
-    return [np.clip(codes, *clamp).astype(np.int16)]
+    return [np.clip(codes, *pooling.clamp(node)).astype(np.int16)]
 
 
 def compute_average(node, inputs):
@@ -35,5 +32,5 @@ def compute_max(node, inputs):
 
 _FORM = f"input:T {window.IMPLICIT} filter_width:i32 filter_height:i32 activation:i32 layout:bool -> output:T"
 TFL_INT16_AVERAGE_POOL_2D, TFL_INT16_MAX_POOL_2D = (
-    own(f"TFL_INT16_{name}_POOL_2D", {_FORM: {"T": ("Q16S",)}}, compute, infer)
+    own(f"TFL_INT16_{name}_POOL_2D", {_FORM: {"T": ("Q16S",)}}, compute, infer, lower=pooling.lower(name.lower()))
     for name, compute in (("AVERAGE", compute_average), ("MAX", compute_max)))

@@ -5,7 +5,7 @@ import pytest
 
 from helpers.lowered import check_all_ways, make, run_native
 from helpers.nodes import flag, floats, ints, omitted, operand, out
-from nnfast.ops import tfl_int16, tfl_quantized_unary, tfl_requantize
+from nnfast.ops import tfl_int16, tfl_int16_pool, tfl_quantized_unary, tfl_requantize
 
 RANDOM = np.random.default_rng(16)
 SHAPES = [((37,), (37,)), ((3, 5, 33), (33,)), ((4, 1, 17), (1, 6, 1)), ((2, 3, 1), (1,)), ((1,), (70000,))]
@@ -45,6 +45,31 @@ def test_products(scales, shapes):
 def test_a_multiplier_beyond_32_bits_is_left_to_numpy():
     made = make(tfl_int16.TFL_INT16_MUL, [q16(words(4), 2.0**20), q16(words(4), 2.0**20), *ints(0)], out("Q16S", 2**-9))
     assert run_native(made, words(4)) == (None, "left shift of 50 bits, native up to 31")
+
+
+# -- pools -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("scheme", [1, 2])
+@pytest.mark.parametrize("channels", [1, 5, 8, 13, 64, 131])
+@pytest.mark.parametrize("name", ["AVERAGE", "MAX"])
+def test_pools(name, channels, scheme):
+    op = getattr(tfl_int16_pool, f"TFL_INT16_{name}_POOL_2D")
+    for taps, stride in (((1, 1), (1, 1)), ((2, 2), (2, 2)), ((3, 5), (1, 2)), ((9, 7), (2, 3))):
+        x = words((2, 11, 9, channels))
+        for activation in (0, 1, 3):
+            numbers = ints(scheme, *stride, *taps, activation)
+            check_all_ways(make(op, [q16(x, 3e-4), *numbers, flag(False)], out("Q16S", 2e-4)), [x])
+
+
+def test_every_mean_of_a_large_window_is_exact():
+    """Sums around boundaries between two codes."""
+    n, codes = 32768, np.concatenate([np.arange(-32768, -32700), np.arange(-50, 50), np.arange(32700, 32767)])
+    data = np.empty((1, 128, 256, len(codes)), np.int16)
+    inputs = [operand("Q16S", shape=data.shape, scale=0.1), *ints(2, 1, 1, 256, 128, 0), flag(False)]
+    node = make(tfl_int16_pool.TFL_INT16_AVERAGE_POOL_2D, inputs, out("Q16S", 0.1))
+    flat = data.reshape(n, -1)
+    for more in (n // 2 - 1, n // 2, n // 2 + 1):
+        flat[:more], flat[more:] = codes + 1, codes
+        check_all_ways(node, [data])
 
 
 # -- other quantizations ---------------------------------------------------------------------------------------------

@@ -7,13 +7,7 @@
 #include "nnf/simd/s32_avx2.h"
 #include "nnf/unroll.h"
 
-static inline S s32_load_s16(const void *x) { return _mm256_cvtepi16_epi32(_mm_loadu_si128(x)); }
 static inline S s32_load_s8(const void *x) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(x)); }
-
-static inline void s32_store_s16(void *y, S value)
-{
-    _mm_storeu_si128(y, _mm_packs_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1)));
-}
 
 static inline void s32_store_s8(void *y, S value)
 {

@@ -5,9 +5,7 @@
 #include "nnf/simd/s32_avx512.h"
 #include "nnf/unroll.h"
 
-static inline S s32_load_s16(const void *x) { return _mm512_cvtepi16_epi32(_mm256_loadu_si256(x)); }
 static inline S s32_load_s8(const void *x) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(x)); }
-static inline void s32_store_s16(void *y, S value) { _mm256_storeu_si256(y, _mm512_cvtepi32_epi16(value)); }
 static inline void s32_store_s8(void *y, S value) { _mm_storeu_si128(y, _mm512_cvtepi32_epi8(value)); }
 
 /* The first n words, fewer than there are lanes. */

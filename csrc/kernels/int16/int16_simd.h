@@ -1,5 +1,5 @@
 /* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h, int16/int16_words.h, KERNEL and a
- * file that defines load_some, store_some, s32_load_s16, s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled,
+ * file that defines load_some, store_some, s32_load_s8, s32_store_s8, s32_scaled,
  * s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits, s32_pairs, and C, as many numbers of 32 bits as there
  * are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max, c32_store_s16 and the parts of rows that
  * requantize_rows takes: wide_part, s32_part, real_part. */

@@ -8,7 +8,8 @@
 #include "nnf/window.h"
 
 #define NNF_POOL_BLOCK 64          /* channels of a block; threads split at its multiples */
-#define NNF_POOL_WINDOW_MAX 32768  /* positions of an 8-bit average's window: its division runs in float32, exact so far */
+#define NNF_POOL_WINDOW_MAX 32768  /* positions of an integer average's window: of 8 bits, its division runs in float32,
+                                      exact so far; of 16 bits, its sums have 32 */
 
 /* Geometry of one image; dilations are 1 and every window has a position inside the image. */
 typedef struct nnf_pool {
@@ -23,9 +24,11 @@ typedef struct nnf_pool {
  * float32: average = sum of the row sums / positions; l2 sums squares in double, which hold them; a NaN in the window gives a NaN, which no clamp hides. */
 typedef void (*nnf_pool_f32_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x,
                                 float *y, float lo, float hi);
-/* 8-bit: lo and hi are stored codes. average of n codes: (sum + n/2) / n; of negative sums (sum - n/2) / n, truncated. */
+/* Integers: lo and hi are stored codes. average of n codes: (sum + n/2) / n; of negative sums (sum - n/2) / n, truncated. */
 typedef void (*nnf_pool_q8_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
                                const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi);
+typedef void (*nnf_pool_q16_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                                const int16_t *x, int16_t *y, int32_t lo, int32_t hi);
 
 /* The part of one output's window that lies inside the image. */
 typedef struct nnf_pool_window {

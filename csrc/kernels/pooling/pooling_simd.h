@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "nnf/unroll.h"
 #include "pooling/pooling.h"
@@ -232,6 +233,71 @@ INLINE void pool_q8(const nnf_pool *g, size_t first, size_t last, size_t begin, 
                 if (c < end)
                     average_codes(&p, &w, (end - begin) % CODES, from + c, y + c);
             }
+        }
+    }
+}
+
+/* -- codes of 16 bits ---------------------------------------------------------------------------------------------- */
+/* The mean of n codes, rounded away from zero. What the rate has too much keeps quotients from falling below whole
+ * numbers, and at less than 2^16 lifts none to the next, 1 / n away. */
+INLINE S mean_word(S sum, int32_t n)
+{
+    const D rate = f64_all((1 + 0x1p-40) / n);
+    sum = s32_add(sum, s32_choose(s32_greater(sum, s32_all(0)), s32_all(n / 2), s32_all(-(n / 2))));
+    D parts[PARTS];
+    NNF_UNROLL
+    for (int part = 0; part < PARTS; part++)
+        parts[part] = f64_mul(f64_integers(sum, part), rate);
+    return f64_cut(parts);
+}
+
+/* One output, LANES channels in each of `vectors`, or for 0 of them the first `channels`, fewer than LANES. */
+INLINE void window_q16(const nnf_pool *g, const nnf_pool_window *w, const int whole, size_t channels, const bool average,
+                       const int16_t *x, int16_t *y, int32_t lo, int32_t hi)
+{
+    const int vectors = whole ? whole : 1;
+    int16_t some[LANES] = {0};
+    S sum[4];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++)
+        sum[v] = s32_all(average ? 0 : lo);
+    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+        const int16_t *at = x;
+        for (size_t j = 0; j < w->columns; j++, at += g->channels) {
+            if (!whole)
+                memcpy(some, at, channels * sizeof *at);
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                const S value = s32_load_s16(whole ? at + LANES * v : some);
+                sum[v] = average ? s32_add(sum[v], value) : s32_max(sum[v], value);
+            }
+        }
+    }
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const S value = average ? mean_word(sum[v], (int32_t)(w->rows * w->columns)) : sum[v];
+        s32_store_s16(whole ? y + LANES * v : some, s32_min(s32_max(value, s32_all(lo)), s32_all(hi)));
+    }
+    if (!whole)
+        memcpy(y, some, channels * sizeof *y);
+}
+
+INLINE void pool_q16(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const int16_t *x,
+                     int16_t *y, int32_t lo, int32_t hi, const bool average)
+{
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const int16_t *from = x + w.start;
+            size_t c = begin;
+            for (; c + 4 * LANES <= end; c += 4 * LANES)
+                window_q16(g, &w, 4, 0, average, from + c, y + c, lo, hi);
+            for (; c + LANES <= end; c += LANES)
+                window_q16(g, &w, 1, 0, average, from + c, y + c, lo, hi);
+            if (c < end && c > begin) /* some channels once more, to the same codes */
+                window_q16(g, &w, 1, 0, average, from + end - LANES, y + end - LANES, lo, hi);
+            else if (c < end)
+                window_q16(g, &w, 0, end - c, average, from + c, y + c, lo, hi);
         }
     }
 }

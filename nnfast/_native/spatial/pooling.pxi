@@ -1,6 +1,6 @@
 """Steps of AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D."""
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, uint8_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -19,6 +19,8 @@ cdef extern from "pooling/pooling.h":
                                      const float *x, float *y, float lo, float hi) noexcept nogil
     ctypedef void (*nnf_pool_q8_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
                                     const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi) noexcept nogil
+    ctypedef void (*nnf_pool_q16_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                                     const int16_t *x, int16_t *y, int32_t lo, int32_t hi) noexcept nogil
     enum:
         NNF_POOL_BLOCK
         NNF_POOL_WINDOW_MAX
@@ -27,15 +29,16 @@ cdef extern from "pooling/pooling.h":
 cdef enum:
     POOL_GRAIN = 100000
 
-# Positions of a window that an 8-bit average may have.
+# Positions of a window that an average of integers may have.
 WINDOW_MAX = NNF_POOL_WINDOW_MAX
 
 
 cdef struct pool:
     nnf_pool_f32_fn f32
     nnf_pool_q8_fn q8
+    nnf_pool_q16_fn q16
     nnf_pool g
-    size_t batch
+    size_t batch, width  # bytes of an element
     float lo
     float hi
     int32_t low
@@ -47,8 +50,7 @@ cdef void run_pool(const nnf_step *step, const nnf_run *run, int thread, int thr
     cdef const nnf_pool *g = &p.g
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
-    cdef size_t width = 4 if p.f32 != NULL else 1
-    cdef size_t image = width * g.y.size * g.x.size * g.channels, line = width * g.x.out * g.channels
+    cdef size_t image = p.width * g.y.size * g.x.size * g.channels, line = p.width * g.x.out * g.channels
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_POOL_BLOCK - 1) // NNF_POOL_BLOCK
     cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
     cdef size_t begin = s.begin * NNF_POOL_BLOCK, end = min(s.end * NNF_POOL_BLOCK, g.channels)
@@ -60,6 +62,9 @@ cdef void run_pool(const nnf_step *step, const nnf_run *run, int thread, int thr
         if p.f32 != NULL:
             p.f32(g, first, first + count, begin, end, <const float *>(x + n * image), <float *>(y + row * line), p.lo,
                   p.hi)
+        elif p.q16 != NULL:
+            p.q16(g, first, first + count, begin, end, <const int16_t *>(x + n * image), <int16_t *>(y + row * line),
+                  p.low, p.high)
         else:
             p.q8(g, first, first + count, begin, end, x + n * image, y + row * line, p.low, p.high)
         row += count
@@ -73,27 +78,30 @@ cdef void band_pool(const nnf_step *step, const nnf_run *run, const void *x, voi
 
 
 cdef class Pool2D(Step):
-    """AVERAGE_POOL_2D, L2_POOL_2D or MAX_POOL_2D of NHWC images of float32, uint8 or int8; slots x, y.
+    """AVERAGE_POOL_2D, L2_POOL_2D or MAX_POOL_2D of NHWC images of float32, uint8, int8 or int16; slots x, y.
 
     op: "average", "l2" (float32 only) or "max"; batch: images; win: geometry (ops.window.Window); lo, hi: clamp of the
-    fused activation, in stored values. An 8-bit average takes windows of at most WINDOW_MAX positions.
+    fused activation, in stored values. An average of integers takes windows of at most WINDOW_MAX positions.
     """
 
     cdef pool p
 
     def __init__(self, slots, op, size_t batch, win, size_t channels, dtype, lo, hi):
-        types = {"float32": "f32", "uint8": "qu8", "int8": "qs8"}[np.dtype(dtype).name]
+        types = {"float32": "f32", "uint8": "qu8", "int8": "qs8", "int16": "qs16"}[np.dtype(dtype).name]
         cdef const nnf_kernel *row = pick(f"{op}_pool2d_{types}_nhwc")
         self.p.g.y = axis_of(win, 0)
         self.p.g.x = axis_of(win, 1)
         self.p.g.channels = channels
-        self.p.batch = batch
+        self.p.batch, self.p.width = batch, np.dtype(dtype).itemsize
         if types == "f32":
             self.p.f32 = <nnf_pool_f32_fn>row.fn
             self.p.lo = lo
             self.p.hi = hi
         else:
-            self.p.q8 = <nnf_pool_q8_fn>row.fn
+            if types == "qs16":
+                self.p.q16 = <nnf_pool_q16_fn>row.fn
+            else:
+                self.p.q8 = <nnf_pool_q8_fn>row.fn
             self.p.low = lo
             self.p.high = hi
         cdef size_t rows = batch * self.p.g.y.out, blocks = (channels + NNF_POOL_BLOCK - 1) // NNF_POOL_BLOCK

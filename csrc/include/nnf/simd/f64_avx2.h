@@ -72,6 +72,17 @@ static inline D f64_part(V x, int part)
     return _mm256_cvtps_pd(part ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x));
 }
 
+/* Integers of 32 bits as PARTS vectors, and back, cut off. */
+static inline D f64_integers(__m256i x, int part)
+{
+    return _mm256_cvtepi32_pd(part ? _mm256_extracti128_si256(x, 1) : _mm256_castsi256_si128(x));
+}
+
+static inline __m256i f64_cut(const D *parts)
+{
+    return _mm256_set_m128i(_mm256_cvttpd_epi32(parts[1]), _mm256_cvttpd_epi32(parts[0]));
+}
+
 static inline V f64_floats(const D *parts)
 {
     return _mm256_set_m128(_mm256_cvtpd_ps(parts[1]), _mm256_cvtpd_ps(parts[0]));

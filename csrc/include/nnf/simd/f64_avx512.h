@@ -60,6 +60,18 @@ static inline D f64_part(V x, int part)
     return _mm512_cvtps_pd(part ? _mm512_extractf32x8_ps(x, 1) : _mm512_castps512_ps256(x));
 }
 
+/* Integers of 32 bits as PARTS vectors, and back, cut off. */
+static inline D f64_integers(__m512i x, int part)
+{
+    return _mm512_cvtepi32_pd(part ? _mm512_extracti32x8_epi32(x, 1) : _mm512_castsi512_si256(x));
+}
+
+static inline __m512i f64_cut(const D *parts)
+{
+    const __m512i low = _mm512_castsi256_si512(_mm512_cvttpd_epi32(parts[0]));
+    return _mm512_inserti32x8(low, _mm512_cvttpd_epi32(parts[1]), 1);
+}
+
 static inline V f64_floats(const D *parts)
 {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(parts[0])), _mm512_cvtpd_ps(parts[1]), 1);

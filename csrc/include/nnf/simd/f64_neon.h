@@ -70,6 +70,18 @@ static inline D f64_part(V x, int part)
     return (D){vcvt_f64_f32(vget_low_f32(x)), vcvt_high_f64_f32(x)};
 }
 
+/* Integers of 32 bits, and back, cut off. */
+static inline D f64_integers(int32x4_t x, int part)
+{
+    (void)part; /* there is one */
+    return (D){vcvtq_f64_s64(vmovl_s32(vget_low_s32(x))), vcvtq_f64_s64(vmovl_high_s32(x))};
+}
+
+static inline int32x4_t f64_cut(const D *parts)
+{
+    return vmovn_high_s64(vmovn_s64(vcvtq_s64_f64(parts->low)), vcvtq_s64_f64(parts->high));
+}
+
 static inline V f64_floats(const D *parts) { return vcvt_high_f32_f64(vcvt_f32_f64(parts->low), parts->high); }
 /* The first `count` floats, and zeros behind them. */
 static inline D f64_widen(size_t count, const float *x) { return f64_part(nnf_load_f32_neon(x, count), 0); }

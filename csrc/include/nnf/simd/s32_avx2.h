@@ -24,6 +24,13 @@ static inline void s32_store(int32_t *y, M live, S value)
         _mm256_maskstore_epi32(y, live.lanes, value);
 }
 
+/* Words of 16 bits; what is stored must be one. */
+static inline S s32_load_s16(const void *x) { return _mm256_cvtepi16_epi32(_mm_loadu_si128(x)); }
+static inline void s32_store_s16(void *y, S value)
+{
+    _mm_storeu_si128(y, _mm_packs_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1)));
+}
+
 static inline S s32_add(S a, S b) { return _mm256_add_epi32(a, b); }
 static inline S s32_sub(S a, S b) { return _mm256_sub_epi32(a, b); }
 static inline S s32_mul(S a, S b) { return _mm256_mullo_epi32(a, b); }

@@ -12,6 +12,11 @@ static inline S s32_load_whole(const int32_t *x) { return _mm512_loadu_si512(x);
 static inline void s32_store_whole(int32_t *y, S value) { _mm512_storeu_si512(y, value); }
 static inline S s32_load(M live, const int32_t *x) { return _mm512_maskz_loadu_epi32(live, x); }
 static inline void s32_store(int32_t *y, M live, S value) { _mm512_mask_storeu_epi32(y, live, value); }
+
+/* Words of 16 bits; what is stored must be one. */
+static inline S s32_load_s16(const void *x) { return _mm512_cvtepi16_epi32(_mm256_loadu_si256(x)); }
+static inline void s32_store_s16(void *y, S value) { _mm256_storeu_si256(y, _mm512_cvtepi32_epi16(value)); }
+
 static inline S s32_add(S a, S b) { return _mm512_add_epi32(a, b); }
 static inline S s32_sub(S a, S b) { return _mm512_sub_epi32(a, b); }
 static inline S s32_mul(S a, S b) { return _mm512_mullo_epi32(a, b); }

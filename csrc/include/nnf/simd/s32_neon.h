@@ -22,6 +22,10 @@ static inline void s32_store(int32_t *y, M live, S value)
     nnf_storeq_u8_neon((uint8_t *)y, vreinterpretq_u8_s32(value), 4 * live.to);
 }
 
+/* Words of 16 bits; what is stored must be one. */
+static inline S s32_load_s16(const void *x) { return vmovl_s16(vreinterpret_s16_u8(vld1_u8(x))); }
+static inline void s32_store_s16(void *y, S value) { vst1_u8(y, vreinterpret_u8_s16(vmovn_s32(value))); }
+
 static inline S s32_add(S a, S b) { return vaddq_s32(a, b); }
 static inline S s32_sub(S a, S b) { return vsubq_s32(a, b); }
 static inline S s32_mul(S a, S b) { return vmulq_s32(a, b); }
