@@ -337,3 +337,49 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
 
 NNF_CHECK(depthwise_conv2d_qu8_nhwc, check_q8(c, twin, kernel))
 NNF_CHECK(depthwise_conv2d_qs8_nhwc, check_q8(c, twin, kernel))
+
+static void case_q16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const nnf_depthwise *g)
+{
+    const nnf_depthwise_conv2d_qs16_s32_nhwc_fn slow = (nnf_depthwise_conv2d_qs16_s32_nhwc_fn)twin->fn;
+    const nnf_depthwise_conv2d_qs16_s32_nhwc_fn fast = (nnf_depthwise_conv2d_qs16_s32_nhwc_fn)kernel->fn;
+    const size_t taps = g->y.taps * g->x.taps, inputs = g->y.size * g->x.size * g->channels;
+    const size_t first = nnf_check_below(c, g->y.out), last = first + 1 + nnf_check_below(c, g->y.out - first);
+    const size_t blocks = (g->channels + 15) / 16, begin = nnf_check_below(c, blocks) * 16;
+    size_t end = begin + 16 * (1 + nnf_check_below(c, blocks - begin / 16));
+    end = end < g->channels ? end : g->channels;
+    const size_t outputs = (last - first) * g->x.out * g->channels;
+    int16_t *x = nnf_check_alloc(c, 2 * inputs);
+    int32_t *weights = nnf_check_alloc(c, 4 * taps * g->channels);
+    int32_t *expected = nnf_check_alloc(c, 4 * outputs), *actual = nnf_check_alloc(c, 4 * outputs);
+    nnf_check_fill_bytes(c, x, 2 * inputs);
+    for (size_t i = 0; i < taps * g->channels; i++)
+        weights[i] = (int32_t)nnf_check_below(c, 256) - 128;
+    slow(g, first, last, begin, end, x, weights, expected);
+    fast(g, first, last, begin, end, x, weights, actual);
+    nnf_check_bytes(c, expected, actual, 4 * outputs);
+    nnf_check_done(c, "image %zux%zux%zu window %zux%zu stride %zux%zu dilation %zux%zu head %zux%zu rows %zu-%zu "
+                   "channels %zu-%zu", g->y.size, g->x.size, g->channels, g->y.taps, g->x.taps, g->y.stride,
+                   g->x.stride, g->y.dilation, g->x.dilation, g->y.head, g->x.head, first, last, begin, end);
+}
+
+void nnf_check_depthwise_conv2d_qs16_s32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    nnf_depthwise g;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+            for (size_t k = 0; k < sizeof channels / sizeof channels[0]; k++) {
+                if (geometry(&g, i, s, channels[k], 1))
+                    case_q16(c, twin, kernel, &g);
+            }
+        }
+    }
+    g = layer(28, 64, 1, 3);
+    const size_t numbers = g.y.size * g.x.size * g.channels;
+    int16_t *x = nnf_check_alloc(c, 2 * numbers);
+    int32_t *weights = nnf_check_alloc(c, 4 * 9 * g.channels), *y = nnf_check_alloc(c, 4 * numbers);
+    memset(x, 1, 2 * numbers);
+    memset(weights, 0, 4 * 9 * g.channels);
+    NNF_BENCH(c, "28x28x64/1", 18.0 * (double)numbers,
+              ((nnf_depthwise_conv2d_qs16_s32_nhwc_fn)kernel->fn)(&g, 0, g.y.out, 0, g.channels, x, weights, y));
+    nnf_check_done(c, "bench");
+}

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._native import conv
 from .._native.elementwise import BinaryQ16, RealsQ16, RequantizeQ16, SplitQ16, obstacle
+from .._native.movement import IndexedCopy
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
@@ -287,9 +288,35 @@ def lower_conv(node, b):
 
 
 def lower_depthwise(node, b):
-    """A group for each channel."""
-    return _lower_products(node, b, conv2d.Matrix(node["filter"], is_turned=True), depthwise_conv2d.geometry(node),
-                           node["input"].shape[0], node["input"].shape[3])
+    """Sums of words; as a convolution of a group for each channel where numbers are computed or taps are many."""
+    filter_, bias, win = node["filter"], node["bias"], depthwise_conv2d.geometry(node)
+    taps, units = prod(filter_.shape[1:3]), filter_.shape[3]
+    reason = _obstacle(node, units, taps)
+    if reason is None and taps <= conv.MOST_WORDS and filter_.value is not None and \
+            (bias.value is not None or not bias.present):
+        _emit_depthwise(node, b, win)
+        return None
+    return reason or _lower_products(node, b, conv2d.Matrix(node["filter"], is_turned=True), win,
+                                     node["input"].shape[0], node["input"].shape[3])
+
+
+def _emit_depthwise(node, b, win):
+    source, filter_, bias = node["input"], node["filter"], node["bias"]
+    (batch, *_, channels), units = source.shape, filter_.shape[3]
+    scale, wide = _scale_of_sums(node, units)
+    image, rows = b.slot(source), batch * prod(win.output)
+    if units > channels:  # the kernels compute one output per channel
+        count = prod(source.shape)
+        repeated = b.temp(2 * units // channels * count)
+        b.emit(IndexedCopy((image, repeated), (count, 1), (count, units // channels), 2))
+        image = repeated
+    weights = b.packed([filter_], np.int32, lambda: filter_.value.reshape(-1).astype(np.int32),
+                       lambda found: len(found) == filter_.value.size)
+    offset = b.value(bias).astype(np.int64) if bias.present else np.zeros(units, np.int64)
+    sums = b.temp(4 * rows * units)
+    b.emit(conv.DepthwiseSumsQ16((image, sums), batch, win, weights, units))
+    b.emit(RequantizeQ16((sums, b.const(offset), b.slot(node.outputs[0])), rows, units, scale, clamp_of(node), wide,
+                         False))
 
 
 def lower_dense(node, b):

@@ -186,12 +186,25 @@ def test_convolutions(image, filter_, geometry, dim, bias):
 
 @pytest.mark.parametrize("bias", ["I64", "I32"])
 @pytest.mark.parametrize(("image", "filter_", "geometry"), [
-    ((1, 9, 8, 5), (1, 3, 3, 5), window()), ((2, 9, 8, 6), (1, 3, 2, 12), window((2, 2), scheme=2))])
+    ((1, 9, 8, 5), (1, 3, 3, 5), window()), ((2, 9, 8, 6), (1, 3, 2, 12), window((2, 2), scheme=2)),
+    ((1, 28, 28, 64), (1, 3, 3, 64), window()), ((2, 11, 9, 131), (1, 3, 5, 131), window((1, 2))),
+    ((1, 20, 20, 8), (1, 3, 3, 8), window(dilation=(3, 2))), ((1, 40, 40, 1), (1, 3, 3, 9), window((2, 2)))])
 def test_depthwise_convolutions(image, filter_, geometry, bias):
     x = words(image)
     made = make(tfl_int16.TFL_INT16_DEPTHWISE_CONV_2D, [
         q16(x, 1e-4), weights(filter_, 3), biases(bias, filter_[3]), *geometry], out("Q16S", 1e-3))
     check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize(("filter_", "steps"), [((7, 73), 2), ((16, 32), 3)])
+def test_the_largest_sums_of_a_depthwise_convolution(filter_, steps):
+    """Words up to 511 taps, halves beyond."""
+    x = np.full((1, *filter_, 9), -32768, np.int16)
+    lowest = operand("Q8S", np.full(x.shape, -128, np.int8), 0.01)
+    made = make(tfl_int16.TFL_INT16_DEPTHWISE_CONV_2D, [
+        q16(x, 1e-4), lowest, operand("I64", np.arange(9) * 10**9), *window(scheme=2)], out("Q16S", 0.1))
+    check_all_ways(made, [x])
+    assert len(run_native(made, x)[1]) == steps
 
 
 @pytest.mark.parametrize("bias", ["I64", "I32", None])

@@ -7,7 +7,8 @@
 
 #include "nnf/window.h"
 
-#define NNF_DEPTHWISE_BLOCK 16 /* output channels of one packed float block */
+#define NNF_DEPTHWISE_BLOCK 16  /* output channels of one packed float block, and of sums of int16 codes */
+#define NNF_DEPTHWISE_WORDS 511 /* products of an int16 and an int8 number whose sum has 32 bits */
 
 /* Geometry of one image. channels counts the output's; the input has channels / multiplier. */
 typedef struct nnf_depthwise {
@@ -36,6 +37,13 @@ size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps);
 /* filter [taps][channels], bias [channels]. */
 void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *filter, const float *bias,
                                    float *packed);
+
+/* Sums of products of int16 codes and int8 weights, without a bias: as above, of windows of at most NNF_DEPTHWISE_WORDS
+ * taps and with multiplier 1.
+ *   x  image [h][w][channels]    weights [taps][channels]    y  first output row [ow][channels] */
+typedef void (*nnf_depthwise_conv2d_qs16_s32_nhwc_fn)(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
+                                                      size_t end, const int16_t *x, const int32_t *weights,
+                                                      int32_t *y);
 
 /* One tap of an 8-bit window: where it lies from the window's first tap. */
 typedef struct nnf_depthwise_tap {

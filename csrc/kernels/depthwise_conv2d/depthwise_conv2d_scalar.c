@@ -49,6 +49,30 @@ void nnf_depthwise_conv2d_f32_bf16_nhwc__scalar(const nnf_depthwise *g, size_t f
     }
 }
 
+void nnf_depthwise_conv2d_qs16_s32_nhwc__scalar(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
+                                                size_t end, const int16_t *x, const int32_t *weights, int32_t *y)
+{
+    size_t top, bottom, left, right;
+    for (size_t row = first; row < last; row++) {
+        nnf_axis_taps(&g->y, row, &top, &bottom);
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            nnf_axis_taps(&g->x, column, &left, &right);
+            for (size_t o = begin; o < end; o++) {
+                uint32_t sum = 0;
+                for (size_t i = top; i < bottom; i++) {
+                    for (size_t j = left; j < right; j++) {
+                        const size_t yy = row * g->y.stride + i * g->y.dilation - g->y.head;
+                        const size_t xx = column * g->x.stride + j * g->x.dilation - g->x.head;
+                        const int32_t code = x[(yy * g->x.size + xx) * g->channels + o];
+                        sum += (uint32_t)code * (uint32_t)weights[(i * g->x.taps + j) * g->channels + o];
+                    }
+                }
+                y[o] = (int32_t)sum;
+            }
+        }
+    }
+}
+
 /* flip: 128 for signed codes. Reads its own pack (n = 16, k = 1), where lanes are channels in order. */
 static inline void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
                       uint8_t *y, uint8_t flip)

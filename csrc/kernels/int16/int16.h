@@ -59,7 +59,7 @@ typedef void (*nnf_split_qs16_flat_fn)(size_t n, const int16_t *x, uint8_t *high
  *   wide  (v * multiplier[j] + 2^shift[j] / 2) >> shift[j], multipliers 0..32767, 1 <= shift <= 62; its lower 32 bits
  *   s32   MBQM of the lower 32 bits of v by multiplier[j] >= 0 and exponent[j], -31..31
  *   real  v * scale[j] in double, rounded half away from zero; |v| < 2^53
- * each clamped to lo..hi. */
+ * each clamped to lo..hi. high may be NULL, for zeros. */
 typedef struct nnf_word_sums {
     size_t rows, columns, ldx, ldy;
     const int32_t *high, *low;

@@ -119,7 +119,7 @@ void nnf_split_qs16_flat__scalar(size_t n, const int16_t *x, uint8_t *high, uint
 
 static inline int64_t sum_at(const nnf_word_sums *p, size_t i, size_t j)
 {
-    const int64_t sum = (int64_t)p->high[i * p->ldx + j] * 256 + p->low[i * p->ldx + j];
+    const int64_t high = p->high ? p->high[i * p->ldx + j] : 0, sum = high * 256 + p->low[i * p->ldx + j];
     return (int64_t)((uint64_t)sum + (uint64_t)p->offset[j]);
 }
 

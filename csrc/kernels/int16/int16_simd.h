@@ -172,11 +172,12 @@ INLINE void requantize_rows(const nnf_word_sums *p, part_of part)
 {
     const C lo = c32_all(p->lo), hi = c32_all(p->hi);
     const size_t whole = p->columns - p->columns % LONGS, rest = p->columns - whole;
+    const int32_t zeros[LONGS] = {0};
     for (size_t i = 0; i < p->rows; i++) {
-        const int32_t *high = p->high + i * p->ldx, *low = p->low + i * p->ldx;
+        const int32_t *high = p->high ? p->high + i * p->ldx : NULL, *low = p->low + i * p->ldx;
         int16_t *y = p->y + i * p->ldy;
         for (size_t j = 0; j < whole; j += LONGS)
-            c32_store_s16(y + j, c32_min(c32_max(part(p, high + j, low + j, j), lo), hi));
+            c32_store_s16(y + j, c32_min(c32_max(part(p, high ? high + j : zeros, low + j, j), lo), hi));
     }
     if (rest == 0)
         return;
@@ -201,7 +202,8 @@ INLINE void requantize_rows(const nnf_word_sums *p, part_of part)
     for (size_t i = 0; i < p->rows; i++) {
         int32_t high[LONGS] = {0}, low[LONGS] = {0};
         int16_t made[LONGS];
-        memcpy(high, p->high + i * p->ldx + whole, rest * sizeof *high);
+        if (p->high)
+            memcpy(high, p->high + i * p->ldx + whole, rest * sizeof *high);
         memcpy(low, p->low + i * p->ldx + whole, rest * sizeof *low);
         c32_store_s16(made, c32_min(c32_max(part(&last, high, low, 0), lo), hi));
         memcpy(p->y + i * p->ldy + whole, made, rest * sizeof *made);

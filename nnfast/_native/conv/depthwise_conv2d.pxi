@@ -29,8 +29,12 @@ cdef extern from "depthwise_conv2d/depthwise_conv2d.h":
     size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps) nogil
     void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *filter, const float *bias,
                                        float *packed) nogil
+    ctypedef void (*nnf_depthwise_conv2d_qs16_s32_nhwc_fn)(
+        const nnf_depthwise *g, size_t first, size_t last, size_t begin, size_t end, const int16_t *x,
+        const int32_t *weights, int32_t *y) noexcept nogil
     enum:
         NNF_DEPTHWISE_BLOCK
+        NNF_DEPTHWISE_WORDS
 
     ctypedef struct nnf_depthwise_tap:
         pass
@@ -57,6 +61,9 @@ cdef extern from "depthwise_conv2d/depthwise_conv2d.h":
                                       const int32_t *multiplier, const int32_t *exponent, int32_t *blocks) nogil
     bint nnf_fits_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int32_t *blocks) nogil
     void nnf_place_depthwise_conv2d_q8(nnf_depthwise_q8 *p, nnf_depthwise_tap *table, const int32_t *blocks) nogil
+
+# Taps of a window that DepthwiseSumsQ16 takes.
+MOST_WORDS = NNF_DEPTHWISE_WORDS
 
 # Multiply-adds below which a second thread costs more than it saves.
 cdef enum:
@@ -288,6 +295,57 @@ cdef class DepthwiseConv2DQ8(Step):
         self.tiles = most_threads(&self.p.q.g, batch, row.n)
         self.part = PART_PRODUCTS
         self.bind(run_depthwise_q8, &self.p, slots, row.name.decode())
+
+
+cdef struct depthwise_q16:
+    nnf_depthwise_conv2d_qs16_s32_nhwc_fn kernel
+    nnf_depthwise g
+    size_t batch
+    const int32_t *weights
+
+
+cdef void run_depthwise_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const depthwise_q16 *p = <const depthwise_q16 *>step.params
+    cdef const nnf_depthwise *g = &p.g
+    cdef const int16_t *x = <const int16_t *>run.slot[step.slots[0]]
+    cdef int32_t *y = <int32_t *>run.slot[step.slots[1]]
+    cdef size_t image = g.y.size * g.x.size * g.channels, line = g.x.out * g.channels
+    cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
+    cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
+    cdef size_t row = s.first, n, first, count
+    cdef size_t end = min(s.end * NNF_DEPTHWISE_BLOCK, g.channels)
+    while row < s.last:
+        n = row // rows
+        first = row - n * rows
+        count = min(rows - first, s.last - row)
+        p.kernel(g, first, first + count, s.begin * NNF_DEPTHWISE_BLOCK, end, x + n * image, p.weights, y + row * line)
+        row += count
+
+
+cdef class DepthwiseSumsQ16(Step):
+    """Sums of DEPTHWISE_CONV_2D of int16 images with int8 weights, NHWC, one output a channel; slots x, y (int32).
+
+    batch: images; win: geometry (ops.window.Window) of at most MOST_WORDS taps; weights: [taps * channels].
+    """
+
+    cdef depthwise_q16 p
+
+    def __init__(self, slots, size_t batch, win, const int32_t[::1] weights, size_t channels):
+        cdef const nnf_kernel *row = pick("depthwise_conv2d_qs16_s32_nhwc")
+        cdef size_t taps = win.filter[0] * win.filter[1]
+        if taps > NNF_DEPTHWISE_WORDS or <size_t>weights.shape[0] != taps * channels:
+            raise ValueError(f"{weights.shape[0]} weights of {taps} taps, must be of at most {NNF_DEPTHWISE_WORDS} "
+                             f"and {channels} channels")
+        self.keep = weights
+        self.packed = weights.nbytes
+        self.p.kernel = <nnf_depthwise_conv2d_qs16_s32_nhwc_fn>row.fn
+        self.p.g = depthwise_geometry(win, channels, 1)
+        self.p.batch = batch
+        self.p.weights = &weights[0]
+        self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
+        self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
+        self.part = PART_PRODUCTS
+        self.bind(run_depthwise_q16, &self.p, slots, row.name.decode())
 
 
 def _per_channel(values, channels):

@@ -292,6 +292,7 @@ cdef class SplitQ16(Step):
 cdef struct requantize_q16:
     nnf_requantize_qs16_rows_fn kernel
     nnf_word_sums sums
+    bint halves
 
 
 cdef void run_requantize_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -300,8 +301,8 @@ cdef void run_requantize_q16(const nnf_step *step, const nnf_run *run, int threa
     cdef nnf_word_sums sums = p.sums
     cdef size_t first, last
     nnf_share(sums.rows, thread, threads, &first, &last)
-    sums.high = x + first * sums.columns
-    sums.low = sums.high + sums.rows * sums.columns
+    sums.high = x + first * sums.columns if p.halves else NULL
+    sums.low = x + (first + (sums.rows if p.halves else 0)) * sums.columns
     sums.offset = <const int64_t *>run.slot[step.slots[1]]
     sums.y = <int16_t *>run.slot[step.slots[2]] + first * sums.columns
     sums.rows = last - first
@@ -309,8 +310,8 @@ cdef void run_requantize_q16(const nnf_step *step, const nnf_run *run, int threa
 
 
 cdef class RequantizeQ16(Step):
-    """int16 codes of sums of products [2, rows, columns], int32, with upper and lower bytes of SplitQ16; slots sums,
-    offset, y.
+    """int16 codes of sums of products [rows, columns], int32, or with `halves` of those with upper and lower bytes of
+    SplitQ16, [2, rows, columns]; slots sums, offset, y.
 
     offset: int64 [columns] to be added. scale: int32 (multipliers, exponents) of the int32 sums; the same for
     `wide`, of int64 sums, with multipliers of 15 bits and right shifts of 1 to 62; or float64. All [columns]. clamp:
@@ -319,7 +320,7 @@ cdef class RequantizeQ16(Step):
 
     cdef requantize_q16 p
 
-    def __init__(self, slots, size_t rows, size_t columns, scale, clamp, bint wide=False):
+    def __init__(self, slots, size_t rows, size_t columns, scale, clamp, bint wide=False, bint halves=True):
         cdef bint is_real = not isinstance(scale, tuple)
         cdef const nnf_kernel *row = pick(f"requantize_{'real' if is_real else 'wide' if wide else 's32'}_qs16_rows")
         cdef nnf_word_sums *c = &self.p.sums
@@ -327,6 +328,7 @@ cdef class RequantizeQ16(Step):
         cdef const double[::1] reals
         cdef bint fits
         self.keep = scale
+        self.p.halves = halves
         c.rows, c.columns, c.ldx, c.ldy = rows, columns, columns, columns
         c.lo, c.hi = clamp
         if is_real:
