@@ -3,6 +3,23 @@
 
 #include "transpose/transpose.h"
 
+static void turn(nnf_check *c, nnf_transpose_fn slow, nnf_transpose_fn fast, size_t item, size_t rows, size_t columns,
+                 size_t apart)
+{
+    const size_t from = rows * item + apart, to = columns * item + apart;
+    const size_t bytes_x = (columns - 1) * from + rows * item, bytes_y = (rows - 1) * to + columns * item;
+    uint8_t *x = nnf_check_alloc(c, bytes_x), *expected = nnf_check_alloc(c, bytes_y);
+    uint8_t *y = nnf_check_alloc(c, bytes_y);
+    for (size_t i = 0; i < bytes_x; i++)
+        x[i] = (uint8_t)nnf_check_u32(c);
+    for (size_t i = 0; i < bytes_y; i++)
+        expected[i] = y[i] = 0x5a;
+    slow(rows, columns, x, from, expected, to);
+    fast(rows, columns, x, from, y, to);
+    nnf_check_bytes(c, expected, y, bytes_y);
+    nnf_check_done(c, "rows=%zu columns=%zu apart=%zu", rows, columns, apart);
+}
+
 /* Rows of x and of y lie apart by more than they hold in half of the cases, at odd distances for single bytes. */
 static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item)
 {
@@ -13,24 +30,18 @@ static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel
     for (size_t h = 0; heights[h]; h++) {
         for (size_t w = 0; widths[w]; w++) {
             const size_t rows = heights[h], columns = widths[w], apart = (h + w) % 2 * 3 * item;
-            const size_t from = rows * item + apart, to = columns * item + apart;
-            const size_t bytes_x = (columns - 1) * from + rows * item, bytes_y = (rows - 1) * to + columns * item;
-            uint8_t *x = nnf_check_alloc(c, bytes_x), *expected = nnf_check_alloc(c, bytes_y);
-            uint8_t *y = nnf_check_alloc(c, bytes_y);
-            for (size_t i = 0; i < bytes_x; i++)
-                x[i] = (uint8_t)nnf_check_u32(c);
-            for (size_t i = 0; i < bytes_y; i++)
-                expected[i] = y[i] = 0x5a;
-            slow(rows, columns, x, from, expected, to);
-            fast(rows, columns, x, from, y, to);
-            nnf_check_bytes(c, expected, y, bytes_y);
-            nnf_check_done(c, "rows=%zu columns=%zu apart=%zu", rows, columns, apart);
+            turn(c, slow, fast, item, rows, columns, apart);
         }
     }
+    /* Few rows: channels of an image. */
+    for (size_t rows = 1; rows < 8; rows++)
+        for (size_t columns = 1; columns < 70; columns++)
+            turn(c, slow, fast, item, rows, columns, columns % 3 == 2 ? item : 0);
     uint8_t *x = nnf_check_alloc(c, 4096 * item), *y = nnf_check_alloc(c, 4096 * item);
     nnf_check_fill_bytes(c, x, 4096 * item);
     NNF_BENCH(c, "64x64", 4096, fast(64, 64, x, 64 * item, y, 64 * item));
     NNF_BENCH(c, "100x8", 800, fast(100, 8, x, 100 * item, y, 8 * item));
+    NNF_BENCH(c, "3x1000", 3000, fast(3, 1000, x, 3 * item, y, 1000 * item));
     nnf_check_done(c, "bench");
 }
 

@@ -55,8 +55,38 @@ static void block_x8_16x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
     }
 }
 
+/* 2 to 4 rows of dense pixels: four pixels by rows in each of four vectors, then whole rows. Returns how many columns
+ * are done: reads 16 bytes at a time, of which the last ones are behind the pixels that it takes. */
+static size_t narrow_x8(size_t rows, size_t columns, const uint8_t *x, uint8_t *y, size_t to)
+{
+    uint8_t order[16];
+    for (size_t k = 0; k < 16; k++)
+        order[k] = (uint8_t)(k / 4 < rows ? k % 4 * rows + k / 4 : 0);
+    const __m128i by_rows = load16(order);
+    size_t c = 0;
+    for (; (c + 12) * rows + 16 <= columns * rows; c += 16) {
+        __m128i four[4];
+        for (size_t k = 0; k < 4; k++)
+            four[k] = _mm_shuffle_epi8(load16(x + (c + 4 * k) * rows), by_rows);
+        const __m128i ab = _mm_unpacklo_epi32(four[0], four[1]), cd = _mm_unpacklo_epi32(four[2], four[3]);
+        const __m128i ab2 = _mm_unpackhi_epi32(four[0], four[1]), cd2 = _mm_unpackhi_epi32(four[2], four[3]);
+        store16(y + c, _mm_unpacklo_epi64(ab, cd));
+        store16(y + to + c, _mm_unpackhi_epi64(ab, cd));
+        if (rows > 2)
+            store16(y + 2 * to + c, _mm_unpacklo_epi64(ab2, cd2));
+        if (rows > 3)
+            store16(y + 3 * to + c, _mm_unpackhi_epi64(ab2, cd2));
+    }
+    return c;
+}
+
 void nnf_transpose_x8_tile__avx2_16x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
+    if (from == rows && rows >= 2 && rows <= 4) {
+        const size_t done = narrow_x8(rows, columns, x, y, to);
+        nnf_transpose_each(1, rows, columns - done, x + done * from, from, y + done, to);
+        return;
+    }
     size_t c = nnf_transpose_by(block_x8_16x8, 16, 8, 1, rows, columns, x, from, y, to);
     c += nnf_transpose_by(block_x8_16x4, 16, 4, 1, rows, columns - c, x + c * from, from, y + c, to);
     nnf_transpose_each(1, rows, columns - c, x + c * from, from, y + c, to);
@@ -136,13 +166,57 @@ static void block_x32_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
     }
 }
 
+static inline __m256 load_apart(const uint8_t *low, const uint8_t *high)
+{
+    return _mm256_castsi256_ps(_mm256_set_m128i(load16(high), load16(low)));
+}
+
+/* 2 to 4 rows, 8 columns at a time: columns k and k + 4 in the halves of a vector. Returns how many columns are done:
+ * reads 4 elements of each, of fewer rows only where another column follows. */
+static inline size_t narrow_x32(const size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    size_t c = 0;
+    for (; c + 8 + (rows < 4) <= columns; c += 8, x += 8 * from, y += 32) {
+        const __m256 a = load_apart(x, x + 4 * from), b = load_apart(x + from, x + 5 * from);
+        const __m256 e = load_apart(x + 2 * from, x + 6 * from), f = load_apart(x + 3 * from, x + 7 * from);
+        const __m256d ab = _mm256_castps_pd(_mm256_unpacklo_ps(a, b)), ef = _mm256_castps_pd(_mm256_unpacklo_ps(e, f));
+        store32(y, _mm256_castpd_ps(_mm256_unpacklo_pd(ab, ef)));
+        store32(y + to, _mm256_castpd_ps(_mm256_unpackhi_pd(ab, ef)));
+        if (rows == 2)
+            continue;
+        const __m256d ab2 = _mm256_castps_pd(_mm256_unpackhi_ps(a, b));
+        const __m256d ef2 = _mm256_castps_pd(_mm256_unpackhi_ps(e, f));
+        store32(y + 2 * to, _mm256_castpd_ps(_mm256_unpacklo_pd(ab2, ef2)));
+        if (rows == 4)
+            store32(y + 3 * to, _mm256_castpd_ps(_mm256_unpackhi_pd(ab2, ef2)));
+    }
+    return c;
+}
+
+/* Fewer than 8 rows. */
+static void strip_x32(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    if (rows >= 4) {
+        size_t c = narrow_x32(4, columns, x, from, y, to);
+        c += nnf_transpose_by(block_x32_4x4, 4, 4, 4, 4, columns - c, x + c * from, from, y + c * 4, to);
+        nnf_transpose_each(4, 4, columns - c, x + c * from, from, y + c * 4, to);
+        rows -= 4;
+        x += 16;
+        y += 4 * to;
+    }
+    const size_t c = rows == 3   ? narrow_x32(3, columns, x, from, y, to)
+                     : rows == 2 ? narrow_x32(2, columns, x, from, y, to)
+                                 : 0;
+    nnf_transpose_each(4, rows, columns - c, x + c * from, from, y + c * 4, to);
+}
+
 void nnf_transpose_x32_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     const size_t whole = rows / 8 * 8;
-    const size_t c = nnf_transpose_by(block_x32_8x8, 8, 8, 4, whole, columns, x, from, y, to);
-    /* Up to 7 rows below the whole blocks, then up to 7 columns beside them. */
-    const uint8_t *below = x + whole * 4, *beside = x + c * from;
-    nnf_transpose_by(block_x32_4x4, 4, 4, 4, rows - whole, c, below, from, y + whole * to, to);
+    strip_x32(rows - whole, columns, x + whole * 4, from, y + whole * to, to);
+    rows = whole;
+    const size_t c = nnf_transpose_by(block_x32_8x8, 8, 8, 4, rows, columns, x, from, y, to);
+    const uint8_t *beside = x + c * from;
     const size_t done = c + nnf_transpose_by(block_x32_4x4, 4, 4, 4, rows, columns - c, beside, from, y + c * 4, to);
     nnf_transpose_each(4, rows, columns - done, x + done * from, from, y + done * 4, to);
 }
