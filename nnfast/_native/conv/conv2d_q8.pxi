@@ -110,8 +110,8 @@ cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, co
     while row < tile.rows:
         image = (low + row) // area
         end = min(tile.rows, (image + 1) * area - low)
-        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * tile.ldc, tile.ldc, from_.images + image, &by,
-                     y + row * p.place.out_pixel, p.place.out_pixel)
+        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * tile.ldc, tile.ldc, from_.images + image,
+                     &by, y + row * p.place.out_pixel, p.place.out_pixel)
         row = end
 
 
@@ -153,8 +153,8 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
                 tile.c = scratch + p.tile
             p.kernel(&tile)
             if p.requantize != NULL:
-                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, tile.ldc, p.scale + w.panel * s.n, &p.codes,
-                             y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
+                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, tile.ldc, p.scale + w.panel * s.n,
+                             &p.codes, y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
             elif p.dequantize != NULL:
                 dequantize_tile(p, &tile, from_, low, unit + w.panel * s.n,
                                 <float *>y + low * p.place.out_pixel + w.panel * s.n)
