@@ -98,6 +98,18 @@ def test_codes(level, dtype, rows, n, decay, low, seed):
     assert np.array_equal(found.astype(np.int64) + flip, definition(x, power))
 
 
+@every_level
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_all_pairs_of_codes(level, dtype):
+    x = np.stack([codes.reshape(-1) for codes in np.meshgrid(np.arange(256), np.arange(256))], axis=1)
+    power = np.minimum(np.exp(-0.02 * np.arange(256)) * 2.0**31, 2**31 - 1).astype(np.int64)
+    power[230:] = 0
+    flip = 128 if dtype is np.int8 else 0
+    (found,) = run_all_ways(lambda: [SoftmaxQ8((0, 1), dtype is np.int8, 1 << 16, 2, power)],
+                            [(x - flip).astype(dtype)], [(x.shape, dtype)], level)
+    assert np.array_equal(found.astype(np.int64) + flip, definition(x, power))
+
+
 def test_sum_beyond_32_bits():
     x = np.zeros((1, 9000), np.uint8)
     power = np.full(256, 2**31 - 1)

@@ -26,6 +26,7 @@ cdef extern from "softmax/softmax.h":
 # Elements below which a second thread costs more than it saves.
 cdef enum:
     SOFTMAX_GRAIN = 4096
+    PAIRS = 511          # differences of two codes
 
 
 cdef int softmax_tiles(size_t rows, size_t n):
@@ -58,6 +59,25 @@ cdef void run_softmax(const nnf_step *step, const nnf_run *run, int thread, int 
             p.codes_to_words(n, <const uint8_t *>x + row * n, <int16_t *>y + row * n, p.table)
         else:
             p.words(n, <const int16_t *>x + row * n, <int16_t *>y + row * n, &p.constants)
+
+
+# What two codes become, by the first less the second from -255 on: [511][2].
+cdef struct pair_softmax:
+    const uint8_t *results
+    size_t rows
+    uint8_t flip     # makes codes unsigned
+
+
+cdef void run_softmax_of_pairs(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const pair_softmax *p = <const pair_softmax *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef const uint8_t *result
+    cdef size_t row, last
+    nnf_share(p.rows, thread, threads, &row, &last)
+    for row in range(row, last):
+        result = p.results + 2 * (255 + (x[2 * row] ^ p.flip) - (x[2 * row + 1] ^ p.flip))
+        y[2 * row], y[2 * row + 1] = result[0], result[1]
 
 
 cdef const int32_t[::1] of_differences(table, powers):
@@ -95,6 +115,7 @@ cdef class SoftmaxQ8(Step):
     """
 
     cdef softmax p
+    cdef pair_softmax pairs
 
     def __init__(self, slots, bint is_signed, size_t rows, size_t n, power):
         cdef const nnf_kernel *row = pick(f"softmax_{'qs8' if is_signed else 'qu8'}_rows")
@@ -107,7 +128,22 @@ cdef class SoftmaxQ8(Step):
         self.work = rows * n
         self.packed = 4 * 512
         self.tiles = softmax_tiles(rows, n)
-        self.bind(run_softmax, &self.p, slots, row.name.decode())
+        if n == 2 and rows > PAIRS:
+            self.look_up(is_signed)
+            self.bind(run_softmax_of_pairs, &self.pairs, slots, row.name.decode())
+        else:
+            self.bind(run_softmax, &self.p, slots, row.name.decode())
+
+    cdef void look_up(self, bint is_signed):
+        # Many rows of two codes: the results of all differences are found once.
+        cdef uint8_t flip = 128 if is_signed else 0
+        cdef uint8_t[::1] codes = np.empty(2 * PAIRS, np.uint8)
+        cdef int d
+        for d in range(PAIRS):
+            codes[2 * d], codes[2 * d + 1] = max(0, d - 255) ^ flip, max(0, 255 - d) ^ flip
+            self.p.codes(2, &codes[2 * d], &codes[2 * d], self.p.table)
+        self.keep = codes
+        self.pairs.results, self.pairs.rows, self.pairs.flip = &codes[0], self.p.rows, flip
 
 
 cdef class LogSoftmaxQ8(Step):
