@@ -33,15 +33,20 @@ static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel
             turn(c, slow, fast, item, rows, columns, apart);
         }
     }
-    /* Few rows: channels of an image. */
+    /* Few rows or columns: channels of an image. */
     for (size_t rows = 1; rows < 8; rows++)
         for (size_t columns = 1; columns < 70; columns++)
             turn(c, slow, fast, item, rows, columns, columns % 3 == 2 ? item : 0);
+    for (size_t columns = 1; columns < 5; columns++)
+        for (size_t rows = 1; rows < 70; rows++)
+            turn(c, slow, fast, item, rows, columns, rows % 3 == 2 ? item : 0);
     uint8_t *x = nnf_check_alloc(c, 4096 * item), *y = nnf_check_alloc(c, 4096 * item);
     nnf_check_fill_bytes(c, x, 4096 * item);
     NNF_BENCH(c, "64x64", 4096, fast(64, 64, x, 64 * item, y, 64 * item));
     NNF_BENCH(c, "100x8", 800, fast(100, 8, x, 100 * item, y, 8 * item));
     NNF_BENCH(c, "3x1000", 3000, fast(3, 1000, x, 3 * item, y, 1000 * item));
+    NNF_BENCH(c, "24x2", 48, fast(24, 2, x, 24 * item, y, 2 * item));
+    NNF_BENCH(c, "1000x3", 3000, fast(1000, 3, x, 1000 * item, y, 3 * item));
     nnf_check_done(c, "bench");
 }
 

@@ -80,8 +80,55 @@ static size_t narrow_x8(size_t rows, size_t columns, const uint8_t *x, uint8_t *
     return c;
 }
 
+/* Which of 16 rows of each of three columns comes where in three vectors of y; 128: another column's. */
+static const uint8_t BESIDE[3][3][16] = {
+#define AT(k, c) ((k) % 3 == (c) ? (k) / 3 : 128)
+#define FOUR(k, c) AT(k, c), AT(k + 1, c), AT(k + 2, c), AT(k + 3, c)
+#define VECTOR(k, c) {FOUR(k, c), FOUR(k + 4, c), FOUR(k + 8, c), FOUR(k + 12, c)}
+    {VECTOR(0, 0), VECTOR(0, 1), VECTOR(0, 2)},
+    {VECTOR(16, 0), VECTOR(16, 1), VECTOR(16, 2)},
+    {VECTOR(32, 0), VECTOR(32, 1), VECTOR(32, 2)},
+#undef VECTOR
+#undef FOUR
+#undef AT
+};
+
+/* 2 to 4 columns of at least 16 rows that lie side by side in `all`: 16 rows at a time, the last again if need be. */
+static void beside_x8(size_t rows, size_t columns, const uint8_t *first, size_t from, uint8_t *all)
+{
+    for (size_t r = 0; r < rows; r += 16) {
+        const size_t at = r + 16 <= rows ? r : rows - 16;
+        const uint8_t *x = first + at;
+        uint8_t *y = all + at * columns;
+        const __m128i a = load16(x), b = load16(x + from);
+        const __m128i ab = _mm_unpacklo_epi8(a, b), ab8 = _mm_unpackhi_epi8(a, b);
+        if (columns == 2) {
+            store16(y, ab);
+            store16(y + 16, ab8);
+            continue;
+        }
+        const __m128i c = load16(x + 2 * from);
+        if (columns == 3) {
+            for (size_t k = 0; k < 3; k++)
+                store16(y + 16 * k, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, load16(BESIDE[k][0])),
+                                                              _mm_shuffle_epi8(b, load16(BESIDE[k][1]))),
+                                                 _mm_shuffle_epi8(c, load16(BESIDE[k][2]))));
+            continue;
+        }
+        const __m128i d = load16(x + 3 * from), cd = _mm_unpacklo_epi8(c, d), cd8 = _mm_unpackhi_epi8(c, d);
+        store16(y, _mm_unpacklo_epi16(ab, cd));
+        store16(y + 16, _mm_unpackhi_epi16(ab, cd));
+        store16(y + 32, _mm_unpacklo_epi16(ab8, cd8));
+        store16(y + 48, _mm_unpackhi_epi16(ab8, cd8));
+    }
+}
+
 void nnf_transpose_x8_tile__avx2_16x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
+    if (to == columns && columns >= 2 && columns <= 4 && rows >= 16) {
+        beside_x8(rows, columns, x, from, y);
+        return;
+    }
     if (from == rows && rows >= 2 && rows <= 4) {
         const size_t done = narrow_x8(rows, columns, x, y, to);
         nnf_transpose_each(1, rows, columns - done, x + done * from, from, y + done, to);
@@ -210,8 +257,36 @@ static void strip_x32(size_t rows, size_t columns, const uint8_t *x, size_t from
     nnf_transpose_each(4, rows, columns - c, x + c * from, from, y + c * 4, to);
 }
 
+/* 2 or 3 columns of at least 4 rows that lie side by side in `all`: 4 rows at a time, the last again if need be. */
+static inline void beside_x32(size_t rows, const size_t columns, const uint8_t *first, size_t from, uint8_t *all)
+{
+    for (size_t r = 0; r < rows; r += 4) {
+        const size_t at = r + 4 <= rows ? r : rows - 4;
+        const uint8_t *x = first + 4 * at;
+        uint8_t *y = all + 4 * at * columns;
+        const __m128 a = _mm_castsi128_ps(load16(x)), b = _mm_castsi128_ps(load16(x + from));
+        const __m128 ab = _mm_unpacklo_ps(a, b), ab2 = _mm_unpackhi_ps(a, b);
+        if (columns == 2) {
+            store16(y, _mm_castps_si128(ab));
+            store16(y + 16, _mm_castps_si128(ab2));
+            continue;
+        }
+        const __m128 c = _mm_castsi128_ps(load16(x + 2 * from));
+        const __m128 bc = _mm_unpacklo_ps(b, c), bc2 = _mm_unpackhi_ps(b, c);
+        const __m128 ca = _mm_shuffle_ps(c, a, _MM_SHUFFLE(1, 1, 0, 0));
+        const __m128 ca2 = _mm_shuffle_ps(c, a, _MM_SHUFFLE(3, 3, 2, 2));
+        store16(y, _mm_castps_si128(_mm_shuffle_ps(ab, ca, _MM_SHUFFLE(2, 0, 1, 0))));
+        store16(y + 16, _mm_castps_si128(_mm_shuffle_ps(bc, ab2, _MM_SHUFFLE(1, 0, 3, 2))));
+        store16(y + 32, _mm_castps_si128(_mm_shuffle_ps(ca2, bc2, _MM_SHUFFLE(3, 2, 2, 0))));
+    }
+}
+
 void nnf_transpose_x32_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
+    if (to == 4 * columns && (columns == 2 || columns == 3) && rows >= 4) {
+        columns == 2 ? beside_x32(rows, 2, x, from, y) : beside_x32(rows, 3, x, from, y);
+        return;
+    }
     const size_t whole = rows / 8 * 8;
     strip_x32(rows - whole, columns, x + whole * 4, from, y + whole * to, to);
     rows = whole;

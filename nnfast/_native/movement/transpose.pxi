@@ -7,6 +7,7 @@ cdef extern from "transpose/transpose.h":
 cdef enum:
     PANEL = 512     # elements that a strided copy turns at a time: few lines of x and y at once, few steps around them
     PANEL_ROWS = 8  # least rows of y that share the lines of x
+    BESIDE = 256    # rows of x that become a few columns of y
     LINE = 64       # least bytes of a line of x in a panel that a kernel turns
 
 
@@ -120,7 +121,9 @@ cdef class StridedCopy(Step):
                 self.p.across_from == self.p.item and self.p.column_to == self.p.item:
             row = pick(f"transpose_x{8 * self.p.item}_tile")
             self.p.turn = <nnf_transpose_fn>row.fn
-            self.p.panel = LINE // self.p.item
+            # A few columns side by side in y are written as they come; of more, lines at a time.
+            self.p.panel = BESIDE if self.p.columns <= 4 and self.p.across_to == self.p.columns * self.p.item \
+                else LINE // self.p.item
             name = f"{name} + {row.name.decode()}"
         self.p.panel *= max(1, PANEL // max(1, self.p.columns) // self.p.panel)
         self.p.panels = (self.p.across + self.p.panel - 1) // self.p.panel
