@@ -12,11 +12,21 @@ SETTLE_SECONDS = 0.002
 
 @dataclass(eq=False)
 class Contestant:
-    """Something that can be run: name, `run()` that does the work once, and the milliseconds of its counted runs."""
+    """Something that can be run: name, `run()` that does the work once, milliseconds of the counted runs, their sum."""
 
     name: str
     run: object
     times_ms: list = field(default_factory=list)
+    spent_ms: float = 0.0
+
+    def counted_run(self):
+        """Run once and note the time; returns when it ended."""
+        before = time.perf_counter()
+        self.run()
+        now = time.perf_counter()
+        self.times_ms.append(1e3 * (now - before))
+        self.spent_ms += self.times_ms[-1]
+        return now
 
     def summary(self):
         """{"runs", "min_ms", "median_ms", "spread_percent"}: spread is the middle half of the times over the median."""
@@ -39,10 +49,7 @@ def take_turns(contestants, runs=None, seconds=2.0, at_least=5, progress=None):
             contestant.run()
             start = time.perf_counter()
             while True:
-                before = time.perf_counter()
-                contestant.run()
-                now = time.perf_counter()
-                contestant.times_ms.append(1e3 * (now - before))
+                now = contestant.counted_run()
                 if now - start >= TURN_SECONDS or _share(contestant, runs, seconds, at_least) >= 1:
                     break
             if progress is not None:
@@ -55,4 +62,4 @@ def _share(contestant, runs, seconds, at_least):
     count = len(contestant.times_ms)
     if runs is not None:
         return count / runs
-    return min(count / at_least, sum(contestant.times_ms) / (1e3 * seconds))
+    return min(count / at_least, contestant.spent_ms / (1e3 * seconds))
