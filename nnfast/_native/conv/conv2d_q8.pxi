@@ -46,7 +46,7 @@ cdef enum:
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
     Q8_BLOCK = 32              # rows that a kernel of tall tiles takes at once
     Q8_PANELS = 4              # panels of a `panel` for kernels that look at all codes first
-    Q8_SUMS = 1024             # least room for the sums of a tile of few rows: 4 KB
+    Q8_SUMS = 4096             # least room for the sums of a tile: 16 KB, several panels of most tiles
 
 
 cdef struct conv2d_q8:
@@ -329,7 +329,7 @@ cdef class Conv2dQ8(Step):
         if shape.m > Q8_BLOCK and not (self.p.direct and row.k == NNF_CONV2D_Q8_BLOCK):
             shape.m = min(shape.m, max(1, sizes.q8_tall // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
         # A tile that takes all panels at once needs no others beside it.
-        cdef size_t near = 0 if whole else sizes.q8_near
+        cdef size_t near = 0 if self.p.wide else sizes.q8_near
         # Each call of such a kernel looks at the largest codes of its tile: not for every panel of large weights.
         cdef int together = Q8_PANELS if whole and adds_in_16_bits(row) else 1
         self.p.panel = <size_t>together * nnf_conv2d_q8_panel(row.n, self.p.groups)
