@@ -28,14 +28,18 @@ class ServerArena:
         self.memory = memory
 
     def array(self, path, place, dtype):
-        """The array at a Place. Raises InvalidArgument if it lies outside the arena."""
+        """The array at a Place. Raises InvalidArgument if it lies outside the arena, or numpy has no such shape."""
         shape = place.shape
         nbytes = dtype.itemsize
         for dim in shape:
             if dim < 0:
                 raise InvalidArgument(f"{path}: shape is {list(shape)}")
             nbytes *= dim
-        return self.region(path, place.offset, nbytes).view(dtype).reshape(shape)
+        flat = self.region(path, place.offset, nbytes).view(dtype)
+        try:
+            return flat.reshape(shape)
+        except ValueError as e:  # too many dimensions, or beside one of 0 dimensions that no array has
+            raise InvalidArgument(f"{path}: shape is {list(shape)}: {e}") from e
 
     def region(self, path, offset, nbytes):
         """Bytes of the arena."""
