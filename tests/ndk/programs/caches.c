@@ -55,14 +55,16 @@ static int files(const char *directory, void (*with)(const char *))
     return count;
 }
 
-static ino_t nodes;
+static uint64_t versions;
 
-static void add_node(const char *path)
+/* A new file may have the number of one that is gone: its time tells them apart. */
+static void add_version(const char *path)
 {
     struct stat found;
     IS(stat(path, &found), 0);
     IS(found.st_mode & 0777, 0600);
-    nodes += found.st_ino;
+    versions += found.st_ino + UINT64_C(1000003) * ((uint64_t)found.st_mtim.tv_sec * 1000000000 +
+                                                    (uint64_t)found.st_mtim.tv_nsec);
 }
 
 static void shorten(const char *path)
@@ -87,11 +89,11 @@ static void drop(const char *path)
     IS(unlink(path), 0);
 }
 
-static ino_t nodes_of(const char *directory)
+static uint64_t versions_of(const char *directory)
 {
-    nodes = 0;
-    files(directory, add_node);
-    return nodes;
+    versions = 0;
+    files(directory, add_version);
+    return versions;
 }
 
 static void directories(void)
@@ -104,18 +106,18 @@ static void directories(void)
     compile(model, directory, token, 1);
     ANeuralNetworksCompilation_free(without);
     IS(files(directory, NULL), 2);
-    ino_t before = nodes_of(directory);
+    uint64_t before = versions_of(directory);
     compile(model, directory, token, 1); /* again, and from the files, which stay as they are */
     compile(equal, directory, token, 1);
-    TRUE_(nodes_of(directory) == before);
+    TRUE_(versions_of(directory) == before);
     for (int i = 0; i < 3; i++) { /* whatever is wrong with them, they are made anew: for what is there, and what is not */
         Model *third = plain_add(), *which[] = {model, third};
         for (int k = 0; k < 2; k++) {
             files(directory, damages[i]);
             compile(which[k], directory, token, 1);
             IS(files(directory, NULL), 2);
-            TRUE_(nodes_of(directory) != before);
-            before = nodes_of(directory);
+            TRUE_(versions_of(directory) != before);
+            before = versions_of(directory);
         }
         ANeuralNetworksModel_free(third);
     }
