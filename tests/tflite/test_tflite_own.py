@@ -298,7 +298,9 @@ def test_a_wrong_type_is_found_without_listing_all_that_fit(monkeypatch):
     def listed(signature):
         raise AssertionError("the product of the types of all operands")
 
+    inputs = [np.int32([0, 2]), np.int32([3]), Const(np.float32(1)), Const(np.float32(0))]
+    One("ONE_HOT", inputs, [((2, 3), "float32")], "OneHotOptions", {"Axis": -1}).model()  # which loads its definition
+    inputs[1] = np.float32([3])
     monkeypatch.setattr(Choices, "sets", property(listed))
-    inputs = [np.int32([0, 2]), np.float32([3]), Const(np.float32(1)), Const(np.float32(0))]
     with pytest.raises(UnsupportedOperator, match=r"input 1 \(depth\): type TENSOR_FLOAT32, must be INT32, "):
         One("ONE_HOT", inputs, [((2, 3), "float32")], "OneHotOptions", {"Axis": -1}).model()
