@@ -9,7 +9,7 @@ from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE, Activation
-from . import activation, reduce, resize, tfl_int16, tfl_reduce
+from . import activation, reduce, resize, tfl_int16_binary, tfl_reduce
 from .base import broadcast_shape, check_activation, is_quant8
 from .codes import emit_looked_up
 from .tfl import ANY, INDEXES, QUANTIZED, own, ratio_multiplier, same_shape
@@ -75,8 +75,8 @@ def lower_by_scales(compute, scales_of):
         if dtypes not in RESCALED or target.dtype == np.int32 and zeros[1]:
             return by_table(node, b)
         above, below, clamp = scales_of(node)
-        scales = tfl_int16.fixed(*above), tfl_int16.fixed(*below)
-        reason = tfl_int16.shifts_too_far(scales)
+        scales = tfl_int16_binary.fixed(*above), tfl_int16_binary.fixed(*below)
+        reason = tfl_int16_binary.shifts_too_far(scales)
         if abs(zeros[1]) > _FAR_ZERO:
             reason = f"zero point is {zeros[1]}, native within {_FAR_ZERO} of 0"
         if reason is None:

@@ -5,7 +5,7 @@ import pytest
 
 from helpers.lowered import check_all_ways, make, run_native
 from helpers.nodes import flag, floats, ints, omitted, operand, out
-from nnfast.ops import tfl_int16, tfl_int16_pool, tfl_quantized_unary, tfl_requantize
+from nnfast.ops import tfl_int16, tfl_int16_binary, tfl_int16_pool, tfl_quantized_unary, tfl_requantize
 
 RANDOM = np.random.default_rng(16)
 SHAPES = [((37,), (37,)), ((3, 5, 33), (33,)), ((4, 1, 17), (1, 6, 1)), ((2, 3, 1), (1,)), ((1,), (70000,))]
@@ -26,7 +26,7 @@ def q16(values, scale):
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize(("scales", "shifts"), [((3e-4, 1.7e-4, 4e-4), False), ((2e-5, 3e-4, 1e-6), False),
                                                 ((2**-15, 2**-12, 2**-12), True), ((2**-15, 2**-40, 2**-15), True)])
-@pytest.mark.parametrize("op", [tfl_int16.TFL_INT16_ADD, tfl_int16.TFL_INT16_SUB])
+@pytest.mark.parametrize("op", [tfl_int16_binary.TFL_INT16_ADD, tfl_int16_binary.TFL_INT16_SUB])
 def test_sums(op, scales, shifts, shapes):
     x, y = map(words, shapes)
     for activation in (0, 1):
@@ -38,12 +38,14 @@ def test_sums(op, scales, shifts, shapes):
 @pytest.mark.parametrize("scales", [(3e-4, 1.7e-4, 4e-4), (0.5, 1.7e-4, 2e-3)])
 def test_products(scales, shapes):
     x, y = map(words, shapes)
-    made = make(tfl_int16.TFL_INT16_MUL, [q16(x, scales[0]), q16(y, scales[1]), *ints(3)], out("Q16S", scales[2]))
+    inputs = [q16(x, scales[0]), q16(y, scales[1]), *ints(3)]
+    made = make(tfl_int16_binary.TFL_INT16_MUL, inputs, out("Q16S", scales[2]))
     check_all_ways(made, [x, y])
 
 
 def test_a_multiplier_beyond_32_bits_is_left_to_numpy():
-    made = make(tfl_int16.TFL_INT16_MUL, [q16(words(4), 2.0**20), q16(words(4), 2.0**20), *ints(0)], out("Q16S", 2**-9))
+    inputs = [q16(words(4), 2.0**20), q16(words(4), 2.0**20), *ints(0)]
+    made = make(tfl_int16_binary.TFL_INT16_MUL, inputs, out("Q16S", 2**-9))
     assert run_native(made, words(4)) == (None, "left shift of 50 bits, native up to 31")
 
 
