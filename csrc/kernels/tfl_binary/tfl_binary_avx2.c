@@ -2,5 +2,6 @@
 #include "nnf/independent.h"
 
 #define KERNEL(op) op##__avx2_32
+#define IN_VECTORS 1
 
 #include "tfl_binary/tfl_binary_kernels.h"

@@ -1,5 +1,5 @@
-/* Kernels of all types of integers. Include after KERNEL; NNF_INDEPENDENT says of the loop behind it that no round of it
- * waits for another. */
+/* Kernels of all types of integers. Include after KERNEL; IN_VECTORS, whether the compiler makes vectors of the loops; and
+ * NNF_INDEPENDENT, which says of the loop behind it that no round of it waits for another. */
 #ifndef NNF_TFL_BINARY_KERNELS_H
 #define NNF_TFL_BINARY_KERNELS_H
 

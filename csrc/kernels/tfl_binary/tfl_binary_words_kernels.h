@@ -1,14 +1,36 @@
 /* Rows of integers of one type. Include after WORD, the type, and NAME(what), a name for it. */
 
+/* A quotient, and what goes by it. Vectors divide in double, which is exact for up to 32 bits: what is not whole is at
+ * least 1 / |b| from a whole number, and the rounding less than 2^-21 / |b|. */
+static inline WORD NAME(divide)(enum nnf_integer_op op, WORD a, WORD b)
+{
+    const WORD sign = (WORD)-1 < 0 ? (WORD)((uint64_t)1 << (8 * sizeof(WORD) - 1)) : 0;
+    WORD whole, rest;
+    bool is_below;
+    if (IN_VECTORS && sizeof(WORD) <= sizeof(int32_t)) {
+        const double exact = (double)(int32_t)a / (b ? (double)(int32_t)b : 1.0);
+        whole = (WORD)(int32_t)(exact > INT32_MAX ? (double)INT32_MIN : exact); /* INT32_MIN / -1 wraps */
+        rest = (WORD)((uint32_t)a - (uint32_t)whole * (uint32_t)b);
+    } else {
+        if (b == 0)
+            return 0;
+        if ((WORD)-1 < 0 && b == (WORD)-1) /* the machine's division of the least number by it traps */
+            return op == NNF_FLOOR_MOD ? 0 : (WORD)(0 - (uint64_t)a);
+        whole = (WORD)(a / b);
+        rest = (WORD)(a % b);
+    }
+    is_below = op != NNF_QUOTIENT && rest != 0 && ((rest ^ b) & sign) != 0;
+    whole = op == NNF_FLOOR_MOD ? (WORD)(is_below ? rest + b : rest) : (WORD)(whole - is_below);
+    return b ? whole : 0;
+}
+
 /* What wraps is computed in 64 unsigned bits, of which the low ones stay. */
 static inline WORD NAME(apply)(enum nnf_integer_op op, WORD a, WORD b)
 {
-    const bool is_signed = (WORD)-1 < 0;
     const int most = 8 * (int)sizeof(WORD) - 1;
-    const int64_t first = a, second = b;
+    const int64_t second = b;
     uint64_t power, base;
-    WORD whole, rest, exponent;
-    bool is_below;
+    WORD exponent;
     switch (op) {
     case NNF_ADD:
         return (WORD)((uint64_t)a + (uint64_t)b);
@@ -27,14 +49,7 @@ static inline WORD NAME(apply)(enum nnf_integer_op op, WORD a, WORD b)
     case NNF_QUOTIENT:
     case NNF_FLOOR_DIV:
     case NNF_FLOOR_MOD:
-        if (b == 0)
-            return 0;
-        if (is_signed && b == (WORD)-1) /* the machine's division of the least number by it traps */
-            return op == NNF_FLOOR_MOD ? 0 : (WORD)(0 - (uint64_t)a);
-        whole = (WORD)(a / b);
-        rest = (WORD)(a % b);
-        is_below = op != NNF_QUOTIENT && rest != 0 && (first < 0) != (second < 0);
-        return op == NNF_FLOOR_MOD ? (WORD)(is_below ? rest + b : rest) : (WORD)(whole - is_below);
+        return NAME(divide)(op, a, b);
     default:
         for (power = 1, base = (uint64_t)a, exponent = b; exponent > 0; exponent >>= 1, base *= base)
             power *= exponent & 1 ? base : 1;
