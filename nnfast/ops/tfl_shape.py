@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.movement import Concatenate, FillBytes, StridedCopy
+from .._native.movement import Concatenate, FillBytes, ReverseSequence, StridedCopy
 from .movement import MOST_DIMENSIONS, copy_choice, copy_order
 from .reshape import lower as no_copy
 from .tfl import ANY, INDEXES, MAX_RANK, is_same_kind, own, same_dtype, same_shape
@@ -197,13 +197,23 @@ def compute_reverse_sequence(node, inputs):
     return [np.take_along_axis(x, picked.reshape(shape), seq)]
 
 
+def lower_reverse_sequence(node, b):
+    """One step, which reads the lengths as it runs."""
+    source, lengths = node["input"], node["lengths"]
+    rank = len(source.shape)
+    slots = b.slot(source), b.slot(lengths), b.slot(node.outputs[0])
+    b.emit(ReverseSequence(slots, source.shape, node.scalar("seq_axis") % rank, node.scalar("batch_axis") % rank,
+                           source.dtype.itemsize, lengths.dtype.itemsize), declines=True)
+    return None
+
+
 TFL_TRANSPOSE = own("TFL_TRANSPOSE", {"input:T order:I -> output:U": _SHAPED}, compute_transpose, infer_transpose,
                     same_dtype("input"), lower=lower_transpose, moves=True)
 TFL_REVERSE_V2 = own("TFL_REVERSE_V2", {"input:T axes:I -> output:U": _SHAPED}, compute_reverse, infer_reverse,
                      same_dtype("input"), lower=lower_reverse, moves=True)
 TFL_REVERSE_SEQUENCE = own(
     "TFL_REVERSE_SEQUENCE", {"input:T lengths:I seq_axis:i32 batch_axis:i32 -> output:U": _SHAPED},
-    compute_reverse_sequence, infer_reverse_sequence, same_dtype("input"))
+    compute_reverse_sequence, infer_reverse_sequence, same_dtype("input"), lower=lower_reverse_sequence)
 
 
 # -- several tensors and one -----------------------------------------------------------------------------------------

@@ -6,36 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make, run_native_all
+from helpers.moved import ITEMS, SHAPES, check, items, numbered, table, tensor
 from helpers.nodes import T, flag, ints, operand
-from nnfast.errors import GeneralFailure, InvalidArgument
+from nnfast.errors import GeneralFailure
 from nnfast.model.own import BY_NAME as TYPES
 from nnfast.ops.base import Tensor
 from nnfast.ops.own import BY_NAME
-
-ITEMS = {1: TYPES["TENSOR_INT8"], 2: TYPES["TENSOR_INT16"], 4: T.TENSOR_FLOAT32, 8: TYPES["TENSOR_INT64"],
-         16: TYPES["TENSOR_COMPLEX128"]}
-SHAPES = st.lists(st.sampled_from([0, 1, 2, 3, 5]), min_size=1, max_size=5).map(tuple)
-items = st.sampled_from(list(ITEMS))
-
-
-def tensor(item, shape=None):
-    return Tensor(0, ITEMS[item], shape)
-
-
-def numbered(item, shape):
-    dtype = tensor(item).dtype
-    return (np.arange(int(np.prod(shape))) % 120).astype(dtype).reshape(shape)
-
-
-def table(values):
-    return operand(T.TENSOR_INT32, np.asarray(values, np.int32))
-
-
-def check(name, item, shape, *others, outputs=1, arrays=()):
-    """The operation's native form on numbered elements is its definition."""
-    node = make(BY_NAME[name].op, [tensor(item, shape), *others], *(tensor(item) for _ in range(outputs)))
-    check_all_ways(node, [numbered(item, shape), *arrays])
-    return node
 
 
 @given(item=items, shape=SHAPES, data=st.data())
@@ -104,17 +80,6 @@ def test_transpose_of_seven_dimensions(order):
 def test_a_transpose_of_too_many_dimensions_has_no_native_form():
     node = make(BY_NAME["TFL_TRANSPOSE"].op, [tensor(4, (2,) * 7), table(range(6, -1, -1))], tensor(4))
     assert "7 dimensions" in node.op.lower(node, None)
-
-
-@given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=40)
-def test_reverse(item, shape, data):
-    check("TFL_REVERSE_V2", item, shape, table(data.draw(st.lists(st.sampled_from(range(len(shape))), unique=True))))
-
-
-def test_reversing_a_dimension_twice_is_refused():
-    with pytest.raises(InvalidArgument, match="must be different dimensions"):
-        make(BY_NAME["TFL_REVERSE_V2"].op, [tensor(4, (2, 3)), table([1, -1])], tensor(4))
 
 
 @given(item=items, shape=SHAPES, data=st.data())

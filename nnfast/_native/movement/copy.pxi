@@ -1,6 +1,6 @@
-"""Plain copies, fills, concatenation and copies by indices. No kernels but a table's: memcpy and simple loops."""
+"""Plain copies, fills and copies by indices: memcpy and simple loops. Rows the other way round are a kernel's."""
 
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
@@ -10,8 +10,9 @@ from .threads cimport nnf_run, nnf_share, nnf_step
 
 import numpy as np
 
-cdef extern from "activation/activation.h":
-    ctypedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t *table) noexcept nogil
+cdef extern from "reverse/reverse.h":
+    ctypedef void (*nnf_reverse_fn)(size_t rows, size_t n, const uint8_t *x, ptrdiff_t from_,
+                                    uint8_t *y) noexcept nogil
 
 cdef enum:
     COPY_GRAIN = 262144  # bytes below which a second thread costs more than it saves
@@ -115,7 +116,15 @@ cdef class FillItems(Step):
         self.bind(run_fill_items, &self.p, slots, "fill")
 
 
+cdef const nnf_kernel *reversing(size_t item) except? NULL:
+    """The kernel that turns rows of items of so many bytes; NULL: there is none."""
+    if item in (1, 2, 4, 8):
+        return pick(f"reverse_x{8 * item}_rows")
+    return NULL
+
+
 cdef struct indexed:
+    nnf_reverse_fn turn             # of columns that are dense the other way round; NULL: others
     int loops                       # around the columns
     size_t size[CHOICES]
     const size_t *offset[CHOICES]   # byte offsets in x, along each loop; NULL: multiples of `stride`
@@ -157,24 +166,35 @@ cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) no
             memcpy(y + i * p.item, x + p.column[i], p.item)
 
 
+cdef inline Py_ssize_t offset_of(const indexed *p, int d, size_t place) noexcept nogil:
+    return <Py_ssize_t>p.offset[d][place] if p.offset[d] != NULL else <Py_ssize_t>place * p.stride[d]
+
+
 cdef void run_indexed(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const indexed *p = <const indexed *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]] + p.start
+    cdef const uint8_t *source
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
-    cdef size_t row, first, last, rest
-    cdef Py_ssize_t source
-    cdef int d
-    nnf_share(p.rows, thread, threads, &first, &last)
-    for row in range(first, last):
-        rest = row
-        source = 0
-        for d in range(p.loops - 1, -1, -1):
-            if p.offset[d] != NULL:
-                source += <Py_ssize_t>p.offset[d][rest % p.size[d]]
-            else:
-                source += <Py_ssize_t>(rest % p.size[d]) * p.stride[d]
+    cdef size_t row, last, rest, place, count, i, width = p.columns * p.item
+    cdef int d, inner = p.loops - 1
+    nnf_share(p.rows, thread, threads, &row, &last)
+    while row < last:
+        rest, place, count = row, 0, 1
+        if inner >= 0:
+            place = row % p.size[inner]
+            count = min(last - row, p.size[inner] - place)
+            rest = row // p.size[inner]
+        source = x
+        for d in range(inner - 1, -1, -1):
+            source += offset_of(p, d, rest % p.size[d])
             rest //= p.size[d]
-        pick_columns(p, x + source, y + row * p.columns * p.item)
+        if p.turn != NULL and (inner < 0 or p.offset[inner] == NULL):
+            p.turn(count, p.columns, source + p.item - width + (offset_of(p, inner, place) if inner >= 0 else 0),
+                   p.stride[inner] if inner >= 0 else 0, y + row * width)
+        else:
+            for i in range(count):
+                pick_columns(p, source + (offset_of(p, inner, place + i) if inner >= 0 else 0), y + (row + i) * width)
+        row += count
 
 
 def choices(shape, indices, size_t item):
@@ -236,6 +256,7 @@ cdef class IndexedCopy(Step):
     def __init__(self, slots, shape, indices, size_t item):
         cdef const size_t[::1] offsets
         cdef const size_t *table
+        cdef const nnf_kernel *row
         cdef int d
         dims, self.p.item, self.p.start = ([(0, None, 0)], item, 0) if 0 in shape else choices(shape, indices, item)
         dims = dims or [(1, None, 0)]
@@ -256,83 +277,12 @@ cdef class IndexedCopy(Step):
                 self.p.rows *= count
             else:
                 self.p.columns, self.p.column_stride, self.p.column = count, stride, table
+        name = "indexed copy"
+        if self.p.column == NULL and self.p.column_stride == -<Py_ssize_t>self.p.item:
+            row = reversing(self.p.item)
+            if row != NULL:
+                self.p.turn = <nnf_reverse_fn>row.fn
+                name = f"{name} + {row.name.decode()}"
         self.work = self.p.rows * self.p.columns * self.p.item
         self.tiles = <int>max(1, min(tiles_of(<size_t>self.work), self.p.rows))
-        self.bind(run_indexed, &self.p, slots, "indexed copy")
-
-
-cdef struct part:
-    size_t size
-    bint mapped
-    uint8_t table[256]
-
-
-cdef struct concatenation:
-    nnf_lookup_qu8_flat_fn lookup
-    size_t rows, width
-    int count
-    part *parts
-
-
-cdef inline void put(const concatenation *p, const part *each, const uint8_t *x, uint8_t *y,
-                     size_t count) noexcept nogil:
-    if each.mapped:
-        p.lookup(count, x, y, each.table)
-    elif count:
-        memcpy(y, x, count)
-
-
-cdef void run_concatenation(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const concatenation *p = <const concatenation *>step.params
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[p.count]]
-    cdef const uint8_t *x
-    cdef const part *each
-    cdef size_t row, first, last, at = 0
-    cdef int i
-    for i in range(p.count):
-        each = &p.parts[i]
-        x = <const uint8_t *>run.slot[step.slots[i]]
-        if p.rows == 1:
-            nnf_share(each.size, thread, threads, &first, &last)
-            put(p, each, x + first, y + at + first, last - first)
-        else:
-            nnf_share(p.rows, thread, threads, &first, &last)
-            for row in range(first, last):
-                put(p, each, x + row * each.size, y + row * p.width + at, each.size)
-        at += each.size
-
-
-cdef class Concatenate(Step):
-    """Rows of the inputs side by side; slots: the inputs, then y.
-
-    sizes: bytes of a row of each input; tables: uint8[256] for an input whose bytes are mapped, else None.
-    """
-
-    cdef concatenation p
-
-    def __init__(self, slots, size_t rows, sizes, tables):
-        cdef const nnf_kernel *row = pick("lookup_qu8_flat")
-        cdef const uint8_t[::1] codes
-        cdef int i
-        self.p.lookup = <nnf_lookup_qu8_flat_fn>row.fn
-        self.p.rows = rows
-        self.p.count = len(sizes)
-        self.p.parts = <part *>PyMem_Calloc(max(1, self.p.count), sizeof(part))
-        if self.p.parts == NULL:
-            raise MemoryError()
-        for i in range(self.p.count):
-            self.p.parts[i].size = sizes[i]
-            self.p.width += self.p.parts[i].size
-            if tables[i] is not None:
-                codes = np.ascontiguousarray(tables[i], np.uint8)
-                if codes.shape[0] != 256:
-                    raise ValueError(f"table has {codes.shape[0]} entries, must have 256")
-                memcpy(self.p.parts[i].table, &codes[0], 256)
-                self.p.parts[i].mapped = True
-                self.packed += 256
-        self.work = rows * self.p.width
-        self.tiles = tiles_of(<size_t>self.work)
-        self.bind(run_concatenation, &self.p, slots, row.name.decode() if self.packed else "copy")
-
-    def __dealloc__(self):
-        PyMem_Free(self.p.parts)
+        self.bind(run_indexed, &self.p, slots, name)
