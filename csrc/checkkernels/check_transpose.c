@@ -50,7 +50,36 @@ static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel
     nnf_check_done(c, "bench");
 }
 
+static void interleave(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item)
+{
+    const nnf_interleave_fn slow = (nnf_interleave_fn)twin->fn, fast = (nnf_interleave_fn)kernel->fn;
+    for (size_t parts = 2; parts <= 4; parts++) {
+        for (size_t n = 1; n < 70; n++) {
+            uint8_t *x[4], *expected = nnf_check_alloc(c, parts * n * item), *y = nnf_check_alloc(c, parts * n * item);
+            for (size_t k = 0; k < parts; k++) {
+                x[k] = nnf_check_alloc(c, n * item);
+                nnf_check_fill_bytes(c, x[k], n * item);
+            }
+            slow(parts, n, (const uint8_t *const *)x, expected);
+            fast(parts, n, (const uint8_t *const *)x, y);
+            nnf_check_bytes(c, expected, y, parts * n * item);
+            nnf_check_done(c, "parts=%zu n=%zu", parts, n);
+        }
+    }
+    uint8_t *x = nnf_check_alloc(c, 4096 * item), *y = nnf_check_alloc(c, 4096 * item);
+    nnf_check_fill_bytes(c, x, 4096 * item);
+    const uint8_t *const from[4] = {x, x + 1000 * item, x + 2000 * item, x + 3000 * item};
+    NNF_BENCH(c, "2x1000", 2000, fast(2, 1000, from, y));
+    NNF_BENCH(c, "3x1000", 3000, fast(3, 1000, from, y));
+    NNF_BENCH(c, "4x1000", 4000, fast(4, 1000, from, y));
+    nnf_check_done(c, "bench");
+}
+
 #define CHECK(bits)                                                                                                    \
+    void nnf_check_interleave_x##bits##_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)             \
+    {                                                                                                                  \
+        interleave(c, twin, kernel, bits / 8);                                                                         \
+    }                                                                                                                  \
     void nnf_check_transpose_x##bits##_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                   \
     {                                                                                                                  \
         check(c, twin, kernel, bits / 8);                                                                              \

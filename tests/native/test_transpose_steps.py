@@ -53,3 +53,12 @@ def test_a_part_of_larger_matrices(level, item):
     (found,) = run_all_ways(lambda: [StridedCopy((0, 1), (27, 33), strides, wanted.strides, item, offset, start)], [x],
                             [(wanted.shape, x.dtype)], level)
     assert np.array_equal(found, wanted)
+
+
+@every_level
+@pytest.mark.parametrize("item", ITEMS)
+@given(channels=st.sampled_from([2, 3, 4]), pixels=st.integers(1, 300))
+@settings(max_examples=40)
+def test_channels_to_planes_and_back(level, item, channels, pixels):
+    turned(bytes_of((pixels, channels), item), (1, 0), level)
+    turned(bytes_of((channels, pixels), item), (1, 0), level)

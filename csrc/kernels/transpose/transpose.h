@@ -10,4 +10,7 @@
 
 typedef void (*nnf_transpose_fn)(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to);
 
+/* 2 to 4 parts of n elements each, element by element: y[i * parts + k] = x[k][i]. */
+typedef void (*nnf_interleave_fn)(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y);
+
 #endif

@@ -1,9 +1,6 @@
-#include <immintrin.h>
-
+#include "narrow_avx2.h"
 #include "transpose_blocks.h"
 
-static inline __m128i load16(const uint8_t *x) { return _mm_loadu_si128((const __m128i *)x); }
-static inline void store16(uint8_t *y, __m128i value) { _mm_storeu_si128((__m128i *)y, value); }
 static inline __m256 load32(const uint8_t *x) { return _mm256_loadu_ps((const float *)x); }
 static inline void store32(uint8_t *y, __m256 value) { _mm256_storeu_ps((float *)y, value); }
 static inline __m256d load64(const uint8_t *x) { return _mm256_loadu_pd((const double *)x); }
@@ -55,85 +52,64 @@ static void block_x8_16x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
     }
 }
 
-/* 2 to 4 rows of dense pixels: four pixels by rows in each of four vectors, then whole rows. Returns how many columns
- * are done: reads 16 bytes at a time, of which the last ones are behind the pixels that it takes. */
-static size_t narrow_x8(size_t rows, size_t columns, const uint8_t *x, uint8_t *y, size_t to)
+/* -- few rows or columns ------------------------------------------------------------------------------------------- */
+/* 2 to 4 rows of dense pixels of 1- or 2-byte elements: each of four vectors has pixels by rows, 4 bytes of each; then
+ * whole rows. Returns how many columns are done: reads 16 bytes at a time, of which the last ones are behind the pixels
+ * that it takes. */
+static inline size_t narrow(const size_t item, const size_t rows, size_t columns, const uint8_t *x, uint8_t *y,
+                            size_t to)
 {
+    const size_t each = 4 / item, pixel = rows * item;
     uint8_t order[16];
     for (size_t k = 0; k < 16; k++)
-        order[k] = (uint8_t)(k / 4 < rows ? k % 4 * rows + k / 4 : 0);
+        order[k] = (uint8_t)(k / 4 < rows ? k % 4 / item * pixel + k / 4 * item + k % item : 0);
     const __m128i by_rows = load16(order);
     size_t c = 0;
-    for (; (c + 12) * rows + 16 <= columns * rows; c += 16) {
+    for (; (c + 3 * each) * pixel + 16 <= columns * pixel; c += 4 * each) {
         __m128i four[4];
         for (size_t k = 0; k < 4; k++)
-            four[k] = _mm_shuffle_epi8(load16(x + (c + 4 * k) * rows), by_rows);
+            four[k] = _mm_shuffle_epi8(load16(x + (c + each * k) * pixel), by_rows);
         const __m128i ab = _mm_unpacklo_epi32(four[0], four[1]), cd = _mm_unpacklo_epi32(four[2], four[3]);
         const __m128i ab2 = _mm_unpackhi_epi32(four[0], four[1]), cd2 = _mm_unpackhi_epi32(four[2], four[3]);
-        store16(y + c, _mm_unpacklo_epi64(ab, cd));
-        store16(y + to + c, _mm_unpackhi_epi64(ab, cd));
+        uint8_t *out = y + c * item;
+        store16(out, _mm_unpacklo_epi64(ab, cd));
+        store16(out + to, _mm_unpackhi_epi64(ab, cd));
         if (rows > 2)
-            store16(y + 2 * to + c, _mm_unpacklo_epi64(ab2, cd2));
+            store16(out + 2 * to, _mm_unpacklo_epi64(ab2, cd2));
         if (rows > 3)
-            store16(y + 3 * to + c, _mm_unpackhi_epi64(ab2, cd2));
+            store16(out + 3 * to, _mm_unpackhi_epi64(ab2, cd2));
     }
     return c;
 }
 
-/* Which of 16 rows of each of three columns comes where in three vectors of y; 128: another column's. */
-static const uint8_t BESIDE[3][3][16] = {
-#define AT(k, c) ((k) % 3 == (c) ? (k) / 3 : 128)
-#define FOUR(k, c) AT(k, c), AT(k + 1, c), AT(k + 2, c), AT(k + 3, c)
-#define VECTOR(k, c) {FOUR(k, c), FOUR(k + 4, c), FOUR(k + 8, c), FOUR(k + 12, c)}
-    {VECTOR(0, 0), VECTOR(0, 1), VECTOR(0, 2)},
-    {VECTOR(16, 0), VECTOR(16, 1), VECTOR(16, 2)},
-    {VECTOR(32, 0), VECTOR(32, 1), VECTOR(32, 2)},
-#undef VECTOR
-#undef FOUR
-#undef AT
-};
-
-/* 2 to 4 columns of at least 16 rows that lie side by side in `all`: 16 rows at a time, the last again if need be. */
-static void beside_x8(size_t rows, size_t columns, const uint8_t *first, size_t from, uint8_t *all)
+/* Dense pixels of 2 to 4 rows, if these are such; or else returns 0. */
+static inline int try_narrow(const size_t item, size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y,
+                            size_t to)
 {
-    for (size_t r = 0; r < rows; r += 16) {
-        const size_t at = r + 16 <= rows ? r : rows - 16;
-        const uint8_t *x = first + at;
-        uint8_t *y = all + at * columns;
-        const __m128i a = load16(x), b = load16(x + from);
-        const __m128i ab = _mm_unpacklo_epi8(a, b), ab8 = _mm_unpackhi_epi8(a, b);
-        if (columns == 2) {
-            store16(y, ab);
-            store16(y + 16, ab8);
-            continue;
-        }
-        const __m128i c = load16(x + 2 * from);
-        if (columns == 3) {
-            for (size_t k = 0; k < 3; k++)
-                store16(y + 16 * k, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, load16(BESIDE[k][0])),
-                                                              _mm_shuffle_epi8(b, load16(BESIDE[k][1]))),
-                                                 _mm_shuffle_epi8(c, load16(BESIDE[k][2]))));
-            continue;
-        }
-        const __m128i d = load16(x + 3 * from), cd = _mm_unpacklo_epi8(c, d), cd8 = _mm_unpackhi_epi8(c, d);
-        store16(y, _mm_unpacklo_epi16(ab, cd));
-        store16(y + 16, _mm_unpackhi_epi16(ab, cd));
-        store16(y + 32, _mm_unpacklo_epi16(ab8, cd8));
-        store16(y + 48, _mm_unpackhi_epi16(ab8, cd8));
-    }
+    if (from != rows * item || rows < 2 || rows > 4)
+        return 0;
+    const size_t done = rows == 2   ? narrow(item, 2, columns, x, y, to)
+                        : rows == 3 ? narrow(item, 3, columns, x, y, to)
+                                    : narrow(item, 4, columns, x, y, to);
+    nnf_transpose_each(item, rows, columns - done, x + done * from, from, y + done * item, to);
+    return 1;
+}
+
+/* 2 to 4 columns that lie side by side in y, if this is such a matrix; or else returns 0. */
+static inline int try_beside(const size_t item, size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y,
+                            size_t to)
+{
+    if (to != columns * item || columns < 2 || columns > 4 || rows * item < 16)
+        return 0;
+    const uint8_t *const parts[4] = {x, x + from, x + (columns > 2 ? 2 : 0) * from, x + (columns > 3 ? 3 : 0) * from};
+    beside_any(item, rows, columns, parts, y);
+    return 1;
 }
 
 void nnf_transpose_x8_tile__avx2_16x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
-    if (to == columns && columns >= 2 && columns <= 4 && rows >= 16) {
-        beside_x8(rows, columns, x, from, y);
+    if (try_beside(1, rows, columns, x, from, y, to) || try_narrow(1, rows, columns, x, from, y, to))
         return;
-    }
-    if (from == rows && rows >= 2 && rows <= 4) {
-        const size_t done = narrow_x8(rows, columns, x, y, to);
-        nnf_transpose_each(1, rows, columns - done, x + done * from, from, y + done, to);
-        return;
-    }
     size_t c = nnf_transpose_by(block_x8_16x8, 16, 8, 1, rows, columns, x, from, y, to);
     c += nnf_transpose_by(block_x8_16x4, 16, 4, 1, rows, columns - c, x + c * from, from, y + c, to);
     nnf_transpose_each(1, rows, columns - c, x + c * from, from, y + c, to);
@@ -173,6 +149,8 @@ static void block_x16_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 
 void nnf_transpose_x16_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
+    if (try_beside(2, rows, columns, x, from, y, to) || try_narrow(2, rows, columns, x, from, y, to))
+        return;
     size_t c = nnf_transpose_by(block_x16_8x8, 8, 8, 2, rows, columns, x, from, y, to);
     c += nnf_transpose_by(block_x16_8x4, 8, 4, 2, rows, columns - c, x + c * from, from, y + c * 2, to);
     nnf_transpose_each(2, rows, columns - c, x + c * from, from, y + c * 2, to);
@@ -257,36 +235,10 @@ static void strip_x32(size_t rows, size_t columns, const uint8_t *x, size_t from
     nnf_transpose_each(4, rows, columns - c, x + c * from, from, y + c * 4, to);
 }
 
-/* 2 or 3 columns of at least 4 rows that lie side by side in `all`: 4 rows at a time, the last again if need be. */
-static inline void beside_x32(size_t rows, const size_t columns, const uint8_t *first, size_t from, uint8_t *all)
-{
-    for (size_t r = 0; r < rows; r += 4) {
-        const size_t at = r + 4 <= rows ? r : rows - 4;
-        const uint8_t *x = first + 4 * at;
-        uint8_t *y = all + 4 * at * columns;
-        const __m128 a = _mm_castsi128_ps(load16(x)), b = _mm_castsi128_ps(load16(x + from));
-        const __m128 ab = _mm_unpacklo_ps(a, b), ab2 = _mm_unpackhi_ps(a, b);
-        if (columns == 2) {
-            store16(y, _mm_castps_si128(ab));
-            store16(y + 16, _mm_castps_si128(ab2));
-            continue;
-        }
-        const __m128 c = _mm_castsi128_ps(load16(x + 2 * from));
-        const __m128 bc = _mm_unpacklo_ps(b, c), bc2 = _mm_unpackhi_ps(b, c);
-        const __m128 ca = _mm_shuffle_ps(c, a, _MM_SHUFFLE(1, 1, 0, 0));
-        const __m128 ca2 = _mm_shuffle_ps(c, a, _MM_SHUFFLE(3, 3, 2, 2));
-        store16(y, _mm_castps_si128(_mm_shuffle_ps(ab, ca, _MM_SHUFFLE(2, 0, 1, 0))));
-        store16(y + 16, _mm_castps_si128(_mm_shuffle_ps(bc, ab2, _MM_SHUFFLE(1, 0, 3, 2))));
-        store16(y + 32, _mm_castps_si128(_mm_shuffle_ps(ca2, bc2, _MM_SHUFFLE(3, 2, 2, 0))));
-    }
-}
-
 void nnf_transpose_x32_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
-    if (to == 4 * columns && (columns == 2 || columns == 3) && rows >= 4) {
-        columns == 2 ? beside_x32(rows, 2, x, from, y) : beside_x32(rows, 3, x, from, y);
+    if (try_beside(4, rows, columns, x, from, y, to))
         return;
-    }
     const size_t whole = rows / 8 * 8;
     strip_x32(rows - whole, columns, x + whole * 4, from, y + whole * to, to);
     rows = whole;
@@ -310,6 +262,8 @@ static void block_x64_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 
 void nnf_transpose_x64_tile__avx2_4x4(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
+    if (try_beside(8, rows, columns, x, from, y, to))
+        return;
     const size_t c = nnf_transpose_by(block_x64_4x4, 4, 4, 8, rows, columns, x, from, y, to);
     nnf_transpose_each(8, rows, columns - c, x + c * from, from, y + c * 8, to);
 }

@@ -19,3 +19,23 @@ void nnf_transpose_x64_tile__scalar(size_t rows, size_t columns, const uint8_t *
 {
     nnf_transpose_each(8, rows, columns, x, from, y, to);
 }
+
+void nnf_interleave_x8_flat__scalar(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y)
+{
+    nnf_interleave_each(1, parts, n, x, y);
+}
+
+void nnf_interleave_x16_flat__scalar(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y)
+{
+    nnf_interleave_each(2, parts, n, x, y);
+}
+
+void nnf_interleave_x32_flat__scalar(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y)
+{
+    nnf_interleave_each(4, parts, n, x, y);
+}
+
+void nnf_interleave_x64_flat__scalar(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y)
+{
+    nnf_interleave_each(8, parts, n, x, y);
+}
