@@ -2,6 +2,6 @@
 
 include "movement/copy.pxi"
 include "movement/gather.pxi"
+include "movement/transpose.pxi"
 include "movement/parts.pxi"
 include "movement/reverse.pxi"
-include "movement/transpose.pxi"

@@ -62,3 +62,16 @@ def test_a_part_of_larger_matrices(level, item):
 def test_channels_to_planes_and_back(level, item, channels, pixels):
     turned(bytes_of((pixels, channels), item), (1, 0), level)
     turned(bytes_of((channels, pixels), item), (1, 0), level)
+
+
+@pytest.mark.parametrize("item", [1, 2, 3, 8, 16, 24, 64, 100, 128, 129, 5000])
+@pytest.mark.parametrize("shape", [(3, 2, 5, 2), (28, 2, 28, 2), (1, 2, 300, 2), (2, 2, 1, 40)])
+@pytest.mark.parametrize("order", [(1, 3, 0, 2, 4), (0, 2, 1, 3, 4)])
+def test_blocks_of_pixels(item, shape, order):
+    """Nothing lies closer along another dimension than along the last: what SPACE_TO_BATCH_ND moves."""
+    x = np.random.default_rng(3).integers(0, 256, (*shape, item)).astype(np.uint8)
+    wanted = np.ascontiguousarray(x.transpose(order))
+    to = wanted.transpose(np.argsort(order)).strides
+    (found,) = run_all_ways(lambda: [StridedCopy((0, 1), shape, x.strides[:4], to[:4], item)], [x],
+                            [(wanted.shape, np.uint8)], None)
+    assert np.array_equal(found, wanted)

@@ -32,7 +32,7 @@ cdef inline int64_t index_of(const uint8_t *indices, int width, size_t i) noexce
 
 cdef inline void copy_item(uint8_t *y, const uint8_t *x, size_t item) noexcept nogil:
     # memcpy of a known size is a move or two, where a call costs more than a short item does.
-    cdef size_t at
+    cdef size_t at = 0
     if item == 64:
         memcpy(y, x, 64)
     elif item == 4:
@@ -41,9 +41,11 @@ cdef inline void copy_item(uint8_t *y, const uint8_t *x, size_t item) noexcept n
         y[0] = x[0]
     elif item == 8:
         memcpy(y, x, 8)
-    elif item % 16 == 0 and item <= 128:
-        for at in range(0, item, 16):
+    elif 16 <= item <= 128:
+        while at + 16 < item:
             memcpy(y + at, x + at, 16)
+            at += 16
+        memcpy(y + item - 16, x + item - 16, 16)  # over what is there already, if need be
     else:
         memcpy(y, x, item)
 

@@ -1,10 +1,15 @@
-"""Several tensors and one: CONCATENATION. No kernels but a table's: memcpy."""
+"""Several tensors and one: CONCATENATION and PACK. Parts of one element each are interleaved by kernels."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 cdef extern from "activation/activation.h":
     ctypedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t *table) noexcept nogil
 
+cdef extern from "transpose/transpose.h":
+    ctypedef void (*nnf_interleave_fn)(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y) noexcept nogil
+
+cdef enum:
+    TOGETHER = 8192  # bytes of y that all parts fill before the next: they stay in the first cache
 
 cdef struct part:
     size_t size
@@ -14,6 +19,7 @@ cdef struct part:
 
 cdef struct concatenation:
     nnf_lookup_qu8_flat_fn lookup
+    nnf_interleave_fn interleave    # of 2 to 4 parts whose rows are one element; NULL: others
     size_t rows, width
     int count
     part *parts
@@ -28,23 +34,52 @@ cdef inline void put(const concatenation *p, const part *each, const uint8_t *x,
 
 
 cdef void run_concatenation(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    """Of a single row."""
     cdef const concatenation *p = <const concatenation *>step.params
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[p.count]]
     cdef const uint8_t *x
     cdef const part *each
-    cdef size_t row, first, last, at = 0
+    cdef size_t first, last
     cdef int i
     for i in range(p.count):
         each = &p.parts[i]
         x = <const uint8_t *>run.slot[step.slots[i]]
-        if p.rows == 1:
-            nnf_share(each.size, thread, threads, &first, &last)
-            put(p, each, x + first, y + at + first, last - first)
-        else:
-            nnf_share(p.rows, thread, threads, &first, &last)
-            for row in range(first, last):
-                put(p, each, x + row * each.size, y + row * p.width + at, each.size)
-        at += each.size
+        nnf_share(each.size, thread, threads, &first, &last)
+        put(p, each, x + first, y + first, last - first)
+        y += each.size
+
+
+cdef void run_rows_concatenation(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const concatenation *p = <const concatenation *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[p.count]]
+    cdef const uint8_t *x
+    cdef const part *each
+    cdef size_t row, first, last, at, count, together = max(1, TOGETHER // max(1, p.width))
+    cdef int i
+    nnf_share(p.rows, thread, threads, &first, &last)
+    while first < last:
+        count, at = min(together, last - first), first * p.width
+        for i in range(p.count):
+            each = &p.parts[i]
+            x = <const uint8_t *>run.slot[step.slots[i]] + first * each.size
+            if each.mapped:
+                for row in range(count):
+                    p.lookup(each.size, x + row * each.size, y + at + row * p.width, each.table)
+            else:
+                move(each.size, x, y + at, count, each.size, p.width)
+            at += each.size
+        first += count
+
+
+cdef void run_interleaving(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const concatenation *p = <const concatenation *>step.params
+    cdef const uint8_t *x[4]
+    cdef size_t first, last
+    cdef int i
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for i in range(p.count):
+        x[i] = <const uint8_t *>run.slot[step.slots[i]] + first * p.parts[i].size
+    p.interleave(p.count, last - first, x, <uint8_t *>run.slot[step.slots[p.count]] + first * p.width)
 
 
 cdef class Concatenate(Step):
@@ -77,7 +112,14 @@ cdef class Concatenate(Step):
                 self.packed += 256
         self.work = rows * self.p.width
         self.tiles = tiles_of(<size_t>self.work)
-        self.bind(run_concatenation, &self.p, slots, row.name.decode() if self.packed else "copy")
+        name = row.name.decode() if self.packed else "copy"
+        item = sizes[0] if sizes and len(set(sizes)) == 1 else 0
+        if rows > 1 and 2 <= self.p.count <= 4 and not self.packed and item in (1, 2, 4, 8):
+            row = pick(f"interleave_x{8 * item}_flat")
+            self.p.interleave = <nnf_interleave_fn>row.fn
+            self.bind(run_interleaving, &self.p, slots, row.name.decode())
+        else:
+            self.bind(run_concatenation if rows == 1 else run_rows_concatenation, &self.p, slots, name)
 
     def __dealloc__(self):
         PyMem_Free(self.p.parts)

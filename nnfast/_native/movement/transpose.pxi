@@ -9,6 +9,7 @@ cdef enum:
     PANEL_ROWS = 8  # least rows of y that share the lines of x
     BESIDE = 256    # rows of x that become a few columns of y
     LINE = 64       # least bytes of a line of x in a panel that a kernel turns
+    NEAR = 16384    # bytes that a panel has which nothing turns
 
 
 cdef struct strided:
@@ -22,25 +23,31 @@ cdef struct strided:
     nnf_transpose_fn turn       # NULL where elements lie side by side on one side only
 
 
-cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y, size_t count, size_t from_,
+cdef inline void move(size_t item, const uint8_t *x, uint8_t *y, size_t count, size_t from_,
                       size_t to) noexcept nogil:
     # Merged elements are aligned as one of them: memcpy of a size known here is one load and one store all the same.
     cdef size_t i
-    if p.item == 4:
+    if item == 4:
         for i in range(count):
             memcpy(y + i * to, x + i * from_, 4)
-    elif p.item == 1:
+    elif item == 1:
         for i in range(count):
             y[i * to] = x[i * from_]
-    elif p.item == 2:
+    elif item == 2:
         for i in range(count):
             memcpy(y + i * to, x + i * from_, 2)
-    elif p.item == 8:
+    elif item == 8:
         for i in range(count):
             memcpy(y + i * to, x + i * from_, 8)
+    elif item == 16:
+        for i in range(count):
+            memcpy(y + i * to, x + i * from_, 16)
+    elif item == 64:
+        for i in range(count):
+            memcpy(y + i * to, x + i * from_, 64)
     else:
         for i in range(count):
-            memcpy(y + i * to, x + i * from_, p.item)
+            copy_item(y + i * to, x + i * from_, item)
 
 
 cdef void run_strided(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -63,10 +70,11 @@ cdef void run_strided(const nnf_step *step, const nnf_run *run, int thread, int 
             p.turn(width, p.columns, x + source, p.column_from, y + target, p.across_to)
         elif width > p.columns:
             for i in range(p.columns):
-                move(p, x + source + i * p.column_from, y + target + i * p.column_to, width, p.across_from, p.across_to)
+                move(p.item, x + source + i * p.column_from, y + target + i * p.column_to, width, p.across_from,
+                     p.across_to)
         else:
             for i in range(width):
-                move(p, x + source + i * p.across_from, y + target + i * p.across_to, p.columns, p.column_from,
+                move(p.item, x + source + i * p.across_from, y + target + i * p.across_to, p.columns, p.column_from,
                      p.column_to)
 
 
@@ -113,11 +121,12 @@ cdef class StridedCopy(Step):
             self.p.columns, self.p.column_from, self.p.column_to = dims.pop()
         # Of the other dimensions, the one along which x lies closer than along the columns is turned with them.
         turned = min(range(len(dims)), key=lambda d: dims[d][1], default=None)
-        if turned is not None and dims[turned][1] < self.p.column_from:
-            self.p.across, self.p.across_from, self.p.across_to = dims.pop(turned)
+        is_turned = turned is not None and dims[turned][1] < self.p.column_from
+        if dims:
+            self.p.across, self.p.across_from, self.p.across_to = dims.pop(turned if is_turned else -1)
         name = "strided copy"
         self.p.panel = PANEL_ROWS
-        if self.p.across > 1 and self.p.item in (1, 2, 4, 8) and \
+        if is_turned and self.p.item in (1, 2, 4, 8) and \
                 self.p.across_from == self.p.item and self.p.column_to == self.p.item:
             row = pick(f"transpose_x{8 * self.p.item}_tile")
             self.p.turn = <nnf_transpose_fn>row.fn
@@ -126,6 +135,8 @@ cdef class StridedCopy(Step):
                 else LINE // self.p.item
             name = f"{name} + {row.name.decode()}"
         self.p.panel *= max(1, PANEL // max(1, self.p.columns) // self.p.panel)
+        if not is_turned:
+            self.p.panel = max(1, NEAR // max(1, self.p.columns * self.p.item))
         self.p.panels = (self.p.across + self.p.panel - 1) // self.p.panel
         self.p.loops = len(dims)
         for d in range(self.p.loops):
