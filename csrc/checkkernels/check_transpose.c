@@ -75,10 +75,41 @@ static void interleave(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
     nnf_check_done(c, "bench");
 }
 
+static void deinterleave(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item)
+{
+    const nnf_deinterleave_fn slow = (nnf_deinterleave_fn)twin->fn, fast = (nnf_deinterleave_fn)kernel->fn;
+    for (size_t parts = 2; parts <= 4; parts++) {
+        for (size_t n = 1; n < 70; n++) {
+            uint8_t *x = nnf_check_alloc(c, parts * n * item), *expected[4], *y[4];
+            nnf_check_fill_bytes(c, x, parts * n * item);
+            for (size_t k = 0; k < parts; k++) {
+                expected[k] = nnf_check_alloc(c, n * item);
+                y[k] = nnf_check_alloc(c, n * item);
+            }
+            slow(parts, n, x, expected);
+            fast(parts, n, x, y);
+            for (size_t k = 0; k < parts; k++)
+                nnf_check_bytes(c, expected[k], y[k], n * item);
+            nnf_check_done(c, "parts=%zu n=%zu", parts, n);
+        }
+    }
+    uint8_t *x = nnf_check_alloc(c, 4096 * item), *y = nnf_check_alloc(c, 4096 * item);
+    nnf_check_fill_bytes(c, x, 4096 * item);
+    uint8_t *const to[4] = {y, y + 1000 * item, y + 2000 * item, y + 3000 * item};
+    NNF_BENCH(c, "2x1000", 2000, fast(2, 1000, x, to));
+    NNF_BENCH(c, "3x1000", 3000, fast(3, 1000, x, to));
+    NNF_BENCH(c, "4x1000", 4000, fast(4, 1000, x, to));
+    nnf_check_done(c, "bench");
+}
+
 #define CHECK(bits)                                                                                                    \
     void nnf_check_interleave_x##bits##_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)             \
     {                                                                                                                  \
         interleave(c, twin, kernel, bits / 8);                                                                         \
+    }                                                                                                                  \
+    void nnf_check_deinterleave_x##bits##_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)           \
+    {                                                                                                                  \
+        deinterleave(c, twin, kernel, bits / 8);                                                                       \
     }                                                                                                                  \
     void nnf_check_transpose_x##bits##_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                   \
     {                                                                                                                  \

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from .._native.movement import IndexedCopy, StridedCopy
+from .._native.movement import IndexedCopy, Separate, StridedCopy
 
 MOST_DIMENSIONS = 6
 """Most dimensions of a native slice or gather."""
@@ -51,6 +51,20 @@ def copy_choice(b, source, output, indices, shape=None):
         return _TOO_MANY.format(len(shape))
     b.emit(IndexedCopy((b.slot(source), b.slot(output)), shape, indices, source.dtype.itemsize))
     return None
+
+
+def copy_apart(b, source, outputs, axis, sizes):
+    """Emit the copies of parts of `source`, of these sizes along an axis, to outputs of their own."""
+    item, slot = source.dtype.itemsize, b.slot(source)
+    before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:])
+    if 2 <= len(outputs) <= 4 and {size * after for size in sizes} == {1} and item <= 8:
+        b.emit(Separate((slot, *map(b.slot, outputs)), before, item))
+        return
+    at, whole = 0, source.shape[axis] * after * item
+    for size, output in zip(sizes, outputs, strict=True):
+        part = size * after * item
+        b.emit(StridedCopy((slot, b.slot(output)), (before,), (whole,), (part,), part, 0, at))
+        at += part
 
 
 def swap_last(b, slots, before, size, after, item):

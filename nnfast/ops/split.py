@@ -1,12 +1,10 @@
 """SPLIT into equal pieces along one axis [NN 15.87]."""
 
-from math import prod
-
 import numpy as np
 
-from .._native.movement import StridedCopy
 from ..model.types import OperationType
 from .base import OpDef, Signature
+from .movement import copy_apart
 
 
 def infer(node):
@@ -26,13 +24,9 @@ def compute(node, inputs):
 
 
 def lower(node, b):
-    """A strided copy for each piece."""
-    source, axis = node["input"], node.axis()
-    item = source.dtype.itemsize
-    before, piece = prod(source.shape[:axis]), prod(node.outputs[0].shape[axis:]) * item
-    whole = piece * len(node.outputs)
-    for place, output in enumerate(node.outputs):
-        b.emit(StridedCopy((b.slot(source), b.slot(output)), (before,), (whole,), (piece,), piece, 0, place * piece))
+    """One step for elements, or else a strided copy for each piece."""
+    axis, count = node.axis(), len(node.outputs)
+    copy_apart(b, node["input"], node.outputs, axis, [node.outputs[0].shape[axis]] * count)
     return None
 
 

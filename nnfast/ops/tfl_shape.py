@@ -4,8 +4,8 @@ from math import prod
 
 import numpy as np
 
-from .._native.movement import Concatenate, FillBytes, ReverseSequence, StridedCopy
-from .movement import MOST_DIMENSIONS, copy_choice, copy_order
+from .._native.movement import Concatenate, FillBytes, ReverseSequence
+from .movement import MOST_DIMENSIONS, copy_apart, copy_choice, copy_order
 from .reshape import lower as no_copy
 from .tfl import ANY, INDEXES, MAX_RANK, is_same_kind, own, same_dtype, same_shape
 
@@ -284,23 +284,11 @@ def compute_unpack(node, inputs):
     return [np.array(inputs[0].take(place, axis)) for place in range(len(node.outputs))]
 
 
-def _apart(node, b, axis, sizes):
-    """Emit a copy of each part of the input along an axis."""
-    source = node["input"]
-    item = source.dtype.itemsize
-    before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:]) * item
-    at, whole = 0, source.shape[axis] * after
-    for size, output in zip(sizes, node.outputs, strict=True):
-        part = size * after
-        b.emit(StridedCopy((b.slot(source), b.slot(output)), (before,), (whole,), (part,), part, 0, at))
-        at += part
-
-
 def lower_unpack(node, b):
-    """A strided copy for each part."""
+    """One step for elements, or else a strided copy for each part."""
     shape = node["input"].shape
     axis = node.scalar("axis") % len(shape)
-    _apart(node, b, axis, [1] * shape[axis])
+    copy_apart(b, node["input"], node.outputs, axis, [1] * shape[axis])
     return None
 
 
@@ -335,8 +323,8 @@ def compute_split(node, inputs):
 
 
 def lower_split(node, b):
-    """A strided copy for each part."""
-    _apart(node, b, *_sizes(node))
+    """One step for elements, or else a strided copy for each part."""
+    copy_apart(b, node["input"], node.outputs, *_sizes(node))
     return None
 
 

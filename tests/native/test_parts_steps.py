@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.steps import every_level, run_all_ways
-from nnfast._native.movement import Concatenate
+from nnfast._native.movement import Concatenate, Separate
 
 
 def side_by_side(level, rows, sizes, tables=None):
@@ -45,3 +45,31 @@ def test_parts_for_several_threads(sizes, is_mapped):
 
 def test_one_row_for_several_threads():
     side_by_side(None, 1, (300000, 7, 500000), [None, None, np.arange(256)[::-1].astype(np.uint8)])
+
+
+@every_level
+@pytest.mark.parametrize("item", [1, 2, 4, 8])
+@pytest.mark.parametrize("count", [2, 3, 4])
+@given(rows=st.integers(0, 150))
+@settings(max_examples=40)
+def test_elements_apart(level, item, count, rows):
+    apart(level, rows, count, item)
+
+
+def apart(level, rows, count, item):
+    x = np.random.default_rng(rows).integers(0, 256, (rows, count, item)).astype(np.uint8)
+    found = run_all_ways(lambda: [Separate(range(count + 1), rows, item)], [x], [((rows, item), np.uint8)] * count,
+                         level)
+    assert len(found) == count
+    assert all(np.array_equal(one, x[:, place]) for place, one in enumerate(found))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_elements_apart_for_several_threads(count):
+    apart(None, 400003, count, 2)
+
+
+@pytest.mark.parametrize("count, item", [(1, 4), (5, 4), (2, 3), (2, 16)])
+def test_other_elements_are_refused(count, item):
+    with pytest.raises(ValueError, match="must be 2 to 4 of 1, 2, 4 or 8"):
+        Separate(range(count + 1), 3, item)

@@ -110,4 +110,44 @@ static inline void beside_any(const size_t item, size_t rows, size_t columns, co
         beside(item, rows, 4, x, all);
 }
 
+/* The other way: elements that lie side by side in x, `rows` of them a pixel, to 2 to 4 rows. Each of four vectors has
+ * pixels by rows, 4 bytes of each row; then whole rows. For elements of 1, 2 and 4 bytes. Returns how many pixels are
+ * done: reads 16 bytes at a time, of which the last ones are behind the pixels that it takes. */
+static inline size_t apart(const size_t item, const size_t rows, size_t pixels, const uint8_t *x, uint8_t *const *y)
+{
+    const size_t each = 4 / item, pixel = rows * item;
+    uint8_t *const first = y[0], *const second = y[1];
+    uint8_t *const third = rows > 2 ? y[2] : first, *const fourth = rows > 3 ? y[3] : first;
+    uint8_t order[16];
+    for (size_t k = 0; k < 16; k++)
+        order[k] = (uint8_t)(k / 4 < rows ? k % 4 / item * pixel + k / 4 * item + k % item : 0);
+    const __m128i by_rows = load16(order);
+    size_t p = 0;
+    for (; (p + 3 * each) * pixel + 16 <= pixels * pixel; p += 4 * each) {
+        __m128i four[4];
+        for (size_t k = 0; k < 4; k++) {
+            four[k] = load16(x + (p + each * k) * pixel);
+            four[k] = item == 4 ? four[k] : _mm_shuffle_epi8(four[k], by_rows);
+        }
+        const __m128i ab = _mm_unpacklo_epi32(four[0], four[1]), cd = _mm_unpacklo_epi32(four[2], four[3]);
+        store16(first + p * item, _mm_unpacklo_epi64(ab, cd));
+        store16(second + p * item, _mm_unpackhi_epi64(ab, cd));
+        if (rows == 2)
+            continue;
+        const __m128i ab2 = _mm_unpackhi_epi32(four[0], four[1]), cd2 = _mm_unpackhi_epi32(four[2], four[3]);
+        store16(third + p * item, _mm_unpacklo_epi64(ab2, cd2));
+        if (rows > 3)
+            store16(fourth + p * item, _mm_unpackhi_epi64(ab2, cd2));
+    }
+    return p;
+}
+
+/* apart() to rows whose number is no constant. */
+static inline size_t apart_any(const size_t item, size_t rows, size_t pixels, const uint8_t *x, uint8_t *const *y)
+{
+    return rows == 2   ? apart(item, 2, pixels, x, y)
+           : rows == 3 ? apart(item, 3, pixels, x, y)
+                       : apart(item, 4, pixels, x, y);
+}
+
 #endif

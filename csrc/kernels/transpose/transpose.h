@@ -13,4 +13,7 @@ typedef void (*nnf_transpose_fn)(size_t rows, size_t columns, const uint8_t *x, 
 /* 2 to 4 parts of n elements each, element by element: y[i * parts + k] = x[k][i]. */
 typedef void (*nnf_interleave_fn)(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y);
 
+/* The other way: y[k][i] = x[i * parts + k]. */
+typedef void (*nnf_deinterleave_fn)(size_t parts, size_t n, const uint8_t *x, uint8_t *const *y);
+
 #endif

@@ -53,44 +53,14 @@ static void block_x8_16x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 }
 
 /* -- few rows or columns ------------------------------------------------------------------------------------------- */
-/* 2 to 4 rows of dense pixels of 1- or 2-byte elements: each of four vectors has pixels by rows, 4 bytes of each; then
- * whole rows. Returns how many columns are done: reads 16 bytes at a time, of which the last ones are behind the pixels
- * that it takes. */
-static inline size_t narrow(const size_t item, const size_t rows, size_t columns, const uint8_t *x, uint8_t *y,
-                            size_t to)
-{
-    const size_t each = 4 / item, pixel = rows * item;
-    uint8_t order[16];
-    for (size_t k = 0; k < 16; k++)
-        order[k] = (uint8_t)(k / 4 < rows ? k % 4 / item * pixel + k / 4 * item + k % item : 0);
-    const __m128i by_rows = load16(order);
-    size_t c = 0;
-    for (; (c + 3 * each) * pixel + 16 <= columns * pixel; c += 4 * each) {
-        __m128i four[4];
-        for (size_t k = 0; k < 4; k++)
-            four[k] = _mm_shuffle_epi8(load16(x + (c + each * k) * pixel), by_rows);
-        const __m128i ab = _mm_unpacklo_epi32(four[0], four[1]), cd = _mm_unpacklo_epi32(four[2], four[3]);
-        const __m128i ab2 = _mm_unpackhi_epi32(four[0], four[1]), cd2 = _mm_unpackhi_epi32(four[2], four[3]);
-        uint8_t *out = y + c * item;
-        store16(out, _mm_unpacklo_epi64(ab, cd));
-        store16(out + to, _mm_unpackhi_epi64(ab, cd));
-        if (rows > 2)
-            store16(out + 2 * to, _mm_unpacklo_epi64(ab2, cd2));
-        if (rows > 3)
-            store16(out + 3 * to, _mm_unpackhi_epi64(ab2, cd2));
-    }
-    return c;
-}
-
 /* Dense pixels of 2 to 4 rows, if these are such; or else returns 0. */
 static inline int try_narrow(const size_t item, size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y,
                             size_t to)
 {
     if (from != rows * item || rows < 2 || rows > 4)
         return 0;
-    const size_t done = rows == 2   ? narrow(item, 2, columns, x, y, to)
-                        : rows == 3 ? narrow(item, 3, columns, x, y, to)
-                                    : narrow(item, 4, columns, x, y, to);
+    uint8_t *const parts[4] = {y, y + to, y + (rows > 2 ? 2 : 0) * to, y + (rows > 3 ? 3 : 0) * to};
+    const size_t done = apart_any(item, rows, columns, x, parts);
     nnf_transpose_each(item, rows, columns - done, x + done * from, from, y + done * item, to);
     return 1;
 }

@@ -24,6 +24,14 @@ static inline void nnf_interleave_each(size_t item, size_t parts, size_t n, cons
     }
 }
 
+static inline void nnf_deinterleave_each(size_t item, size_t parts, size_t n, const uint8_t *x, uint8_t *const *y)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < parts; k++)
+            memcpy(y[k] + i * item, x + (i * parts + k) * item, item);
+    }
+}
+
 typedef void (*nnf_transpose_block_fn)(const uint8_t *x, size_t from, uint8_t *y, size_t to);
 
 /* `rows` x `columns` by blocks of m x n; what is left of the rows, then of the columns, one by one. Returns how many

@@ -39,3 +39,23 @@ void nnf_interleave_x64_flat__scalar(size_t parts, size_t n, const uint8_t *cons
 {
     nnf_interleave_each(8, parts, n, x, y);
 }
+
+void nnf_deinterleave_x8_flat__scalar(size_t parts, size_t n, const uint8_t *x, uint8_t *const *y)
+{
+    nnf_deinterleave_each(1, parts, n, x, y);
+}
+
+void nnf_deinterleave_x16_flat__scalar(size_t parts, size_t n, const uint8_t *x, uint8_t *const *y)
+{
+    nnf_deinterleave_each(2, parts, n, x, y);
+}
+
+void nnf_deinterleave_x32_flat__scalar(size_t parts, size_t n, const uint8_t *x, uint8_t *const *y)
+{
+    nnf_deinterleave_each(4, parts, n, x, y);
+}
+
+void nnf_deinterleave_x64_flat__scalar(size_t parts, size_t n, const uint8_t *x, uint8_t *const *y)
+{
+    nnf_deinterleave_each(8, parts, n, x, y);
+}

@@ -1,4 +1,4 @@
-"""Several tensors and one: CONCATENATION and PACK. Parts of one element each are interleaved by kernels."""
+"""Several tensors and one: parts side by side, and apart where each has one element. Kernels interleave such parts."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
@@ -7,6 +7,7 @@ cdef extern from "activation/activation.h":
 
 cdef extern from "transpose/transpose.h":
     ctypedef void (*nnf_interleave_fn)(size_t parts, size_t n, const uint8_t *const *x, uint8_t *y) noexcept nogil
+    ctypedef void (*nnf_deinterleave_fn)(size_t parts, size_t n, const uint8_t *x, uint8_t *const *y) noexcept nogil
 
 cdef enum:
     TOGETHER = 8192  # bytes of y that all parts fill before the next: they stay in the first cache
@@ -123,3 +124,40 @@ cdef class Concatenate(Step):
 
     def __dealloc__(self):
         PyMem_Free(self.p.parts)
+
+
+cdef struct separation:
+    nnf_deinterleave_fn deinterleave
+    size_t rows, item
+    int count
+
+
+cdef void run_separation(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const separation *p = <const separation *>step.params
+    cdef uint8_t *y[4]
+    cdef size_t first, last
+    cdef int i
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for i in range(p.count):
+        y[i] = <uint8_t *>run.slot[step.slots[i + 1]] + first * p.item
+    p.deinterleave(p.count, last - first, <const uint8_t *>run.slot[step.slots[0]] + first * p.item * p.count, y)
+
+
+cdef class Separate(Step):
+    """Rows of 2 to 4 elements of 1, 2, 4 or 8 bytes, each element to an output of its own.
+
+    Slots: x, then the outputs.
+    """
+
+    cdef separation p
+
+    def __init__(self, slots, size_t rows, size_t item):
+        cdef const nnf_kernel *row
+        self.p.rows, self.p.item, self.p.count = rows, item, len(slots) - 1
+        if not (2 <= self.p.count <= 4 and item in (1, 2, 4, 8)):
+            raise ValueError(f"{self.p.count} elements of {item} bytes, must be 2 to 4 of 1, 2, 4 or 8")
+        row = pick(f"deinterleave_x{8 * item}_flat")
+        self.p.deinterleave = <nnf_deinterleave_fn>row.fn
+        self.work = rows * item * <size_t>self.p.count
+        self.tiles = tiles_of(<size_t>self.work)
+        self.bind(run_separation, &self.p, slots, row.name.decode())
