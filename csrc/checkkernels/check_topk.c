@@ -56,6 +56,11 @@ void nnf_check_topk_s32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_ker
         nnf_check_s32(c, expected, values, k);
         nnf_check_done(c, "n=%zu k=%zu", n, k);
     }
+    int32_t *x = nnf_check_alloc(c, 4000), values[10], indices[10];
+    uint64_t heap[10];
+    nnf_check_fill_bytes(c, (uint8_t *)x, 4000);
+    NNF_BENCH(c, "10 of 1000", 1000, fast(1000, 10, x, values, indices, heap));
+    nnf_check_done(c, "bench");
 }
 
 void nnf_check_topk_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
@@ -67,10 +72,18 @@ void nnf_check_topk_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_ker
         int32_t *places = nnf_check_alloc(c, 4 * k), *indices = nnf_check_alloc(c, 4 * k);
         uint64_t *heap = nnf_check_alloc(c, 8 * k);
         nnf_check_fill_bytes(c, x, n);
+        for (size_t i = 0; form % 3 == 2 && i < n; i++)
+            x[i] = (uint8_t)(126 + x[i] % 4);
         slow(n, k, x, expected, places, heap, form & 1 ? 128 : 0);
         fast(n, k, x, values, indices, heap, form & 1 ? 128 : 0);
         nnf_check_s32(c, places, indices, k);
         nnf_check_bytes(c, expected, values, k);
         nnf_check_done(c, "n=%zu k=%zu", n, k);
     }
+    uint8_t *x = nnf_check_alloc(c, 10000), values[10];
+    int32_t indices[10];
+    uint64_t heap[10];
+    nnf_check_fill_bytes(c, x, 10000);
+    NNF_BENCH(c, "10 of 10000", 10000, fast(10000, 10, x, values, indices, heap, 128));
+    nnf_check_done(c, "bench");
 }

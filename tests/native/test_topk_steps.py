@@ -30,6 +30,20 @@ def test_topk_of_long_rows(k):
     check_all_ways(node, [x])
 
 
+@pytest.mark.parametrize("type_", [T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED])
+@pytest.mark.parametrize("k", [1, 7, 300, 1003])
+def test_topk_of_long_rows_of_integers(type_, k):
+    """Some of all values, of few, all the same, rising and falling."""
+    limits = np.iinfo(like(type_).dtype)
+    rows = np.random.default_rng(k).integers(limits.min, limits.max + 1, (5, 1003))
+    rows[1] = rows[1] % 3 + limits.max - 2
+    rows[2] = limits.min
+    rows[3].sort()
+    rows[4, ::-1].sort()
+    node = make("TOPK_V2", [like(type_, rows.shape), *ints(k)], like(type_), operand(T.TENSOR_INT32))
+    check_all_ways(node, [rows.astype(limits.dtype)])
+
+
 @pytest.mark.parametrize("type_", [T.TENSOR_FLOAT32, T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM,
                                    T.TENSOR_QUANT8_ASYMM_SIGNED])
 @given(shape=shapes, data=st.data(), kind=kinds, seed=st.integers(0, 999))

@@ -17,6 +17,16 @@ static inline uint64_t nnf_topk_key_f32(float value, size_t index)
     return (uint64_t)(value != value ? 0 : bits) << 32 | index;
 }
 
+static inline uint64_t nnf_topk_key_s32(int32_t value, size_t index)
+{
+    return (uint64_t)((uint32_t)value ^ 0x80000000u) << 32 | index;
+}
+
+static inline uint64_t nnf_topk_key_qu8(uint8_t code, size_t index)
+{
+    return (uint64_t)code << 32 | index;
+}
+
 static inline void nnf_topk_sink(uint64_t *heap, size_t at, size_t size)
 {
     const uint64_t key = heap[at];
@@ -56,5 +66,31 @@ static inline void nnf_topk_finish(uint64_t *heap, size_t k, int32_t *indices)
     for (size_t i = 0; i < k; i++)
         indices[i] = (int32_t)(uint32_t)heap[i];
 }
+
+/* A row from the last element on, `each` at a time: of equal values the last is kept, so that only those enter that exceed
+ * the worst of the best, or where one is a NaN. key: that of element j; above: of elements i to i + each, a bit each of
+ * those that may enter. */
+#define NNF_TOPK(key, each, above)                                                                                     \
+    do {                                                                                                               \
+        size_t i = n - k;                                                                                              \
+        for (size_t j = i; j < n; j++)                                                                                 \
+            heap[j - i] = key;                                                                                         \
+        nnf_topk_start(heap, k);                                                                                       \
+        while (i >= each) {                                                                                            \
+            i -= each;                                                                                                 \
+            unsigned may = above;                                                                                      \
+            while (may) {                                                                                              \
+                const unsigned last = 31 - (unsigned)__builtin_clz(may);                                               \
+                const size_t j = i + last;                                                                             \
+                nnf_topk_offer(heap, k, key);                                                                          \
+                may ^= 1u << last;                                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (size_t j = i; j-- > 0;)                                                                                   \
+            nnf_topk_offer(heap, k, key);                                                                              \
+        nnf_topk_finish(heap, k, indices);                                                                             \
+        for (i = 0; i < k; i++)                                                                                        \
+            values[i] = x[indices[i]];                                                                                 \
+    } while (0)
 
 #endif

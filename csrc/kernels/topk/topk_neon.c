@@ -25,3 +25,26 @@ void nnf_topk_f32_rows__neon_8(size_t n, size_t k, const float *x, float *values
     for (i = 0; i < k; i++)
         values[i] = x[indices[i]];
 }
+
+/* From the last element on: of equal values the last is kept, so only what exceeds the worst of the best enters. */
+void nnf_topk_qu8_rows__neon_16(size_t n, size_t k, const uint8_t *x, uint8_t *values, int32_t *indices, uint64_t *heap,
+                                uint8_t flip)
+{
+    size_t i = n - k;
+    for (size_t j = i; j < n; j++)
+        heap[j - i] = nnf_topk_key_qu8(x[j] ^ flip, j);
+    nnf_topk_start(heap, k);
+    while (i >= 16) {
+        i -= 16;
+        const uint8x16_t code = veorq_u8(vld1q_u8(x + i), vdupq_n_u8(flip));
+        if (vmaxvq_u8(code) > (uint8_t)(heap[0] >> 32)) {
+            for (size_t j = i + 16; j-- > i;)
+                nnf_topk_offer(heap, k, nnf_topk_key_qu8(x[j] ^ flip, j));
+        }
+    }
+    while (i-- > 0)
+        nnf_topk_offer(heap, k, nnf_topk_key_qu8(x[i] ^ flip, i));
+    nnf_topk_finish(heap, k, indices);
+    for (i = 0; i < k; i++)
+        values[i] = x[indices[i]];
+}
