@@ -114,6 +114,14 @@ static void check_add_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel 
         slow(PAIRS, a, 1, b, 1, expected, &p);
         fast(PAIRS, a, 1, b, 1, actual, &p);
         nnf_check_bytes(c, expected, actual, PAIRS);
+        for (size_t code = 0; code < 256; code++) { /* either operand repeated */
+            uint8_t *one = &b[code << 8];
+            slow(256, one, 0, a, 1, expected, &p);
+            fast(256, one, 0, a, 1, actual, &p);
+            slow(256, a, 1, one, 0, expected + 256, &p);
+            fast(256, a, 1, one, 0, actual + 256, &p);
+            nnf_check_bytes(c, expected, actual, 512);
+        }
         nnf_check_done(c, "pairs, multiplier_b=%d shift_b=%d multiplier_y=%d shift_y=%d", p.multiplier_b, p.shift_b,
                        p.multiplier_y, p.shift_y);
     }

@@ -40,7 +40,8 @@ def test_float_equals_numpy(op, level, shapes, clamp, seed):
 
 
 SHORT = [((1500, 3), (3,)), ((3,), (1500, 3)), ((9, 1500, 2), (9, 1, 2)), ((1200, 5), (1200, 1)), ((1, 63), (70, 1)),
-         ((2, 1, 40, 1, 2), (1, 3, 40, 5, 2)), ((4, 1, 3), (4, 2, 1))]
+         ((2, 1, 40, 1, 2), (1, 3, 40, 5, 2)), ((4, 1, 3), (4, 2, 1)), ((90, 64), (90, 1)), ((90, 1), (90, 300)),
+         ((2, 3, 767), (1, 3, 1)), ((3, 1), (3, 768))]
 
 
 @every_level
@@ -53,6 +54,12 @@ def test_short_rows_are_taken_together(shapes, level):
     (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "sub", *shapes)], [a, b], [(wanted.shape, np.float32)], level)
     assert np.array_equal(found, wanted)
     codes = [random.integers(-128, 128, shape).astype(np.int8) for shape in shapes]
+    by = (3, -5, 7), ((1 << 30, 0), (-1234567890, 1), (1357924680, 18)), (-128, 127)
+    sides = [rdbpot(srdhm(x.astype(np.int64) - zero << 20, m), s) for x, zero, (m, s) in zip(codes, *by[:2])]
+    wanted = np.clip(rdbpot(srdhm(sum(sides), by[1][2][0]), 18) + 7, -128, 127).astype(np.int8)
+    (found,) = run_all_ways(lambda: [BinaryQ8((0, 1, 2), "add", True, *shapes, *by)], codes, [(wanted.shape, np.int8)],
+                            level)
+    assert np.array_equal(found, wanted)
     wanted = np.maximum(*codes)
     (found,) = run_all_ways(lambda: [BinaryBytes((0, 1, 2), "max", "qs8", *shapes)], codes, [(wanted.shape, np.int8)],
                             level)

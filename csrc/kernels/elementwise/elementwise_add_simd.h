@@ -52,16 +52,17 @@ INLINE void add_codes(const bool is_signed, size_t n, const uint8_t *a, size_t s
                       uint8_t *y, const nnf_binary_q8 *c, nnf_binary_q8_flat_fn exact)
 {
     size_t i = 0, unsure = 0;
-    if (n >= BYTES && step_a && step_b && c->sum.zone) {
+    if (n >= BYTES && c->sum.zone) {
         const factors by = factors_of(&c->sum);
         const B flip = u8_all(is_signed ? 128 : 0), lo = u8_all((uint8_t)c->lo), hi = u8_all((uint8_t)c->hi);
         /* Operands whose sums are often whole numbers, as of equal scales, are for the exact kernel. */
         for (; i + BYTES <= n && unsure * BYTES * 8 <= i + 8 * BYTES; i += BYTES) {
             int close;
-            const B code = sums(&by, is_signed, u8_xor(u8_load_whole(a + i), flip), u8_xor(u8_load_whole(b + i), flip),
-                                &close);
+            const B first = step_a ? u8_load_whole(a + i) : u8_all(*a);
+            const B second = step_b ? u8_load_whole(b + i) : u8_all(*b);
+            const B code = sums(&by, is_signed, u8_xor(first, flip), u8_xor(second, flip), &close);
             if (close) {
-                exact(BYTES, a + i, 1, b + i, 1, y + i, c);
+                exact(BYTES, a + i * step_a, step_a, b + i * step_b, step_b, y + i, c);
                 unsure++;
             } else {
                 u8_store_whole(y + i, is_signed ? u8_min_signed(u8_max_signed(code, lo), hi)

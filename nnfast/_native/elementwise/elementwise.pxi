@@ -1,7 +1,7 @@
 """Steps of the element-wise family: operands that broadcast against each other, and choices."""
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -48,7 +48,7 @@ cdef enum:
     POWER_GRAIN = 2048  # the same for powers
     OUTER = 7           # most loops around the rows: rank 8 with every dimension broadcast differently from the next
     SHORT = 64          # elements of a row from which on it is worth a call of its own,
-    SHORT_BYTES = 768   # and bytes, where gathering it is copying
+    SHORT_BYTES = 768   # and bytes, where gathering it is copying or filling
     GATHERED = 4096     # bytes of an operand that short rows are gathered in
 
 
@@ -156,6 +156,9 @@ cdef inline void gather(uint8_t *to, const uint8_t *x, size_t n, size_t step, si
             memcpy(&word, x + row * stride * 4, 4)
             for i in range(row * n, (row + 1) * n):
                 memcpy(to + i * 4, &word, 4)
+    elif item == 1:
+        for row in range(rows):
+            memset(to + row * n, x[row * stride], n)
     else:
         for row in range(rows):
             for i in range(row * n, (row + 1) * n):
@@ -202,7 +205,7 @@ cdef inline void walk_rows(const nnf_step *step, const nnf_run *run, int thread,
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
     cdef size_t row, last, column, end, at_a, at_b
     share(w, thread, threads, &row, &last, &column, &end)
-    if w.rank and w.n and (w.n < SHORT or (w.step_a and w.step_b and w.n * item < SHORT_BYTES)):
+    if w.rank and w.n and (w.n < SHORT or (w.n * item < SHORT_BYTES and (item == 1 or (w.step_a and w.step_b)))):
         walk_short_rows(step.params, w, a, b, y, row, last, item, item_y, do_row)
         return
     for row in range(row, last):
