@@ -57,12 +57,63 @@ NNF_CHECK(relation_s16_flat, check(c, twin, kernel, NNF_LESS_EQUAL + 1, 2, 1))
 NNF_CHECK(relation_s32_flat, check(c, twin, kernel, NNF_LESS_EQUAL + 1, 4, 1))
 NNF_CHECK(relation_s64_flat, check(c, twin, kernel, NNF_LESS_EQUAL + 1, 8, 1))
 
-/* Against the formulas themselves: quotients of small whole numbers, signs of zeros, quadrants. */
+/* An operand of a form: any bits, usual and odd numbers, any sizes, or as close to a multiple of b as floats come. */
+static float operand(nnf_check *c, size_t form, const float *b)
+{
+    static const float odd[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 3.4e38f, -3.4e38f, 1e-38f};
+    const uint32_t bits = nnf_check_u32(c);
+    float any;
+    memcpy(&any, &bits, sizeof any);
+    if (form == 0)
+        return any;
+    if (form == 1)
+        return nnf_check_float(c, -8, 8);
+    if (form == 2 && nnf_check_below(c, 4) == 0)
+        return odd[nnf_check_below(c, sizeof odd / sizeof odd[0])];
+    if (form == 2 || !b)
+        return ldexpf(nnf_check_float(c, 1, 2), (int)nnf_check_below(c, 60) - 30) * (bits & 1 ? 1.0f : -1.0f);
+    return *b * floorf(nnf_check_float(c, -1, 1) * ldexpf(1, (int)nnf_check_below(c, 56)));
+}
+
+/* Every result of the twin to the bit, but for the bits of a NaN. */
+static void check_curves(nnf_check *c, const nnf_tfl_binary_flat_fn slow, const nnf_tfl_binary_flat_fn fast)
+{
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    for (size_t form = 0; form < 8 * 4 * 32; form++) {
+        const size_t n = sizes[form / 128], step_a = form & 1, step_b = form >> 1 & 1, kind = form >> 2 & 3;
+        for (int op = NNF_F32_ATAN2; op <= NNF_F32_FLOOR_MOD; op++) {
+            float *a = nnf_check_alloc(c, 4 * (step_a ? n : 1)), *b = nnf_check_alloc(c, 4 * (step_b ? n : 1));
+            float *expected = nnf_check_alloc(c, 4 * n), *actual = nnf_check_alloc(c, 4 * n);
+            for (size_t i = 0; i < (step_b ? n : 1); i++)
+                b[i] = operand(c, kind, NULL);
+            for (size_t i = 0; i < (step_a ? n : 1); i++)
+                a[i] = operand(c, kind, &b[i * step_b]);
+            slow(n, op, a, step_a, b, step_b, expected);
+            fast(n, op, a, step_a, b, step_b, actual);
+            if (step_a)
+                fast(n, op, a, step_a, b, step_b, a);
+            else if (step_b)
+                fast(n, op, a, step_a, b, step_b, b);
+            for (size_t i = 0; i < n; i++) {
+                float *made[] = {&expected[i], &actual[i], step_a ? &a[i] : step_b ? &b[i] : &actual[i]};
+                for (size_t k = 0; k < 3; k++)
+                    *made[k] = isnan(*made[k]) ? NAN : *made[k];
+            }
+            nnf_check_bytes(c, expected, actual, 4 * n);
+            if (step_a || step_b)
+                nnf_check_bytes(c, expected, step_a ? a : b, 4 * n);
+            nnf_check_done(c, "n=%zu form=%zu op=%d", n, form, op);
+        }
+    }
+}
+
+/* Against the twin, and the formulas themselves: quotients of small whole numbers, signs of zeros, quadrants. */
 void nnf_check_curve_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_tfl_binary_flat_fn fast = (nnf_tfl_binary_flat_fn)kernel->fn;
     enum { SPAN = 41 };
-    (void)twin;
+    check_curves(c, (nnf_tfl_binary_flat_fn)twin->fn, fast);
     for (int op = NNF_F32_ATAN2; op <= NNF_F32_FLOOR_MOD; op++) {
         for (int second = -3; second <= 3; second++) {
             float *a = nnf_check_alloc(c, sizeof(float) * SPAN), *b = nnf_check_alloc(c, sizeof(float));
@@ -87,5 +138,7 @@ void nnf_check_curve_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_ke
     nnf_check_fill_f32(c, a, n, -8, 8);
     nnf_check_fill_f32(c, b, n, -8, 8);
     NNF_BENCH(c, "n=1024, atan2", n, fast(n, NNF_F32_ATAN2, a, 1, b, 1, y));
+    NNF_BENCH(c, "n=1024, floor_div", n, fast(n, NNF_F32_FLOOR_DIV, a, 1, b, 1, y));
+    NNF_BENCH(c, "n=1024, floor_mod", n, fast(n, NNF_F32_FLOOR_MOD, a, 1, b, 1, y));
     nnf_check_done(c, "bench");
 }

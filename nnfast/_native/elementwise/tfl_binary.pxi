@@ -107,7 +107,7 @@ cdef class TflBinary(Step):
         cdef const nnf_kernel *row
         cdef bint is_slow = False
         if dtype == "float32":
-            row, self.p.op, self.p.item, is_slow = pick("curve_f32_flat"), CURVES[op], 4, True
+            row, self.p.op, self.p.item, is_slow = pick("curve_f32_flat"), CURVES[op], 4, op == "atan2"
             self.p.item_y = 4
         elif op in RELATIONS:
             types, self.p.item = INTEGER_TYPES[dtype]

@@ -18,6 +18,19 @@ static inline D f64_root(D x) { return _mm256_sqrt_pd(x); }
 /* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
 static inline D f64_larger(D a, D b) { return _mm256_max_pd(a, b); }
 static inline D f64_smaller(D a, D b) { return _mm256_min_pd(a, b); }
+static inline D f64_floor(D x) { return _mm256_floor_pd(x); }
+/* The size of `size` with the sign of `sign`. */
+static inline D f64_signed(D size, D sign)
+{
+    const D bit = f64_all(-0.0);
+    return _mm256_or_pd(_mm256_andnot_pd(bit, size), _mm256_and_pd(bit, sign));
+}
+
+/* Of each lane yes where a < b, else no. */
+static inline D f64_where_below(D a, D b, D yes, D no)
+{
+    return _mm256_blendv_pd(no, yes, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
+}
 
 static inline D f64_load_whole(const double *x) { return _mm256_loadu_pd(x); }
 static inline void f64_store_whole(double *y, D value) { _mm256_storeu_pd(y, value); }

@@ -18,6 +18,19 @@ static inline D f64_root(D x) { return _mm512_sqrt_pd(x); }
 /* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
 static inline D f64_larger(D a, D b) { return _mm512_max_pd(a, b); }
 static inline D f64_smaller(D a, D b) { return _mm512_min_pd(a, b); }
+static inline D f64_floor(D x) { return _mm512_floor_pd(x); }
+/* The size of `size` with the sign of `sign`. */
+static inline D f64_signed(D size, D sign)
+{
+    const D bit = f64_all(-0.0);
+    return _mm512_or_pd(_mm512_andnot_pd(bit, size), _mm512_and_pd(bit, sign));
+}
+
+/* Of each lane yes where a < b, else no. */
+static inline D f64_where_below(D a, D b, D yes, D no)
+{
+    return _mm512_mask_mov_pd(no, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), yes);
+}
 
 static inline D f64_load_whole(const double *x) { return _mm512_loadu_pd(x); }
 static inline void f64_store_whole(double *y, D value) { _mm512_storeu_pd(y, value); }

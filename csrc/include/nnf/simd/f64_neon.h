@@ -34,6 +34,21 @@ static inline D f64_smaller(D a, D b)
     return (D){vbslq_f64(vcltq_f64(a.low, b.low), a.low, b.low), vbslq_f64(vcltq_f64(a.high, b.high), a.high, b.high)};
 }
 
+static inline D f64_floor(D x) { return (D){vrndmq_f64(x.low), vrndmq_f64(x.high)}; }
+/* The size of `size` with the sign of `sign`. */
+static inline D f64_signed(D size, D sign)
+{
+    const uint64x2_t bit = vdupq_n_u64(UINT64_C(1) << 63);
+    return (D){vbslq_f64(bit, sign.low, size.low), vbslq_f64(bit, sign.high, size.high)};
+}
+
+/* Of each lane yes where a < b, else no. */
+static inline D f64_where_below(D a, D b, D yes, D no)
+{
+    return (D){vbslq_f64(vcltq_f64(a.low, b.low), yes.low, no.low),
+               vbslq_f64(vcltq_f64(a.high, b.high), yes.high, no.high)};
+}
+
 static inline D f64_load_whole(const double *x) { return (D){vld1q_f64(x), vld1q_f64(x + 2)}; }
 
 static inline void f64_store_whole(double *y, D value)
