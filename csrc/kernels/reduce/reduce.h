@@ -1,7 +1,7 @@
 /* Reductions over one or two strided dimensions and, but for across, over consecutive elements.
- *   rows     y[0] is the reduction of x[a stride[0] + b stride[1] + i] over all a, b and i
- *   across   y[i] is the reduction of x[a stride[0] + b stride[1] + i] over all a and b
- * for a < count[0], b < count[1], i < n. n >= 1, counts >= 1, any alignment; x and y do not overlap. */
+ *   rows     y[r] is the reduction of x[r apart + a stride[0] + b stride[1] + i] over all a, b and i
+ *   across   y[r n + i] is the reduction of x[r apart + a stride[0] + b stride[1] + i] over all a and b
+ * for r < results, a < count[0], b < count[1], i < n. n >= 1, counts >= 1, any alignment; x and y do not overlap. */
 #ifndef NNF_REDUCE_H
 #define NNF_REDUCE_H
 
@@ -19,12 +19,14 @@ typedef struct nnf_reduce {
 
 /* sum: added up and divided in double by the scalar row. max, min: from the lowest or highest finite value on, so that
  * an infinity of that end and every NaN lose. prod: in double; a zero makes it zero, beside an infinity or NaN too. */
-typedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t n, const float *x, float *y);
+typedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t results, size_t apart, size_t n, const float *x,
+                                  float *y);
 
 /* mean: the sum of codes divided by the divisor, cut towards zero [NN 14.31], of fewer than 2^23 terms; where the divisor
  * is 0, as LiteRT has it: clamp(MBQM(sum - excess, multiplier, exponent) + zero_point, lo, hi).
  * max, min: of codes. */
-typedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y);
+typedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t results, size_t apart, size_t n, const uint8_t *x,
+                                 uint8_t *y);
 
 #define NNF_REDUCE_TERMS (1 << 23)
 

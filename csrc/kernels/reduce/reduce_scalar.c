@@ -2,13 +2,18 @@
 
 #include <float.h>
 
-enum op { OP_SUM, OP_MAX, OP_MIN, OP_PROD };
+#include "nnf/unroll.h"
 
-enum { BLOCK = 64 }; /* columns whose sums wait on the stack */
+enum op { OP_SUM, OP_MAX, OP_MIN };
+
+enum {
+    BLOCK = 64, /* columns whose sums wait on the stack */
+    CHAINS = 8  /* products at a time */
+};
 
 static inline double start(enum op op)
 {
-    return op == OP_SUM ? 0.0 : op == OP_PROD ? 1.0 : op == OP_MAX ? -FLT_MAX : FLT_MAX;
+    return op == OP_SUM ? 0.0 : op == OP_MAX ? -FLT_MAX : FLT_MAX;
 }
 
 static inline double join(enum op op, double so_far, float x)
@@ -16,8 +21,6 @@ static inline double join(enum op op, double so_far, float x)
     switch (op) {
     case OP_SUM:
         return so_far + x;
-    case OP_PROD:
-        return so_far == 0 || x == 0 ? 0.0 : so_far * x;
     case OP_MAX:
         return x > so_far ? x : so_far;
     default:
@@ -107,24 +110,79 @@ static inline void codes_across(enum op op, const nnf_reduce *p, size_t n, const
     }
 }
 
-void nnf_reduce_prod_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+/* Products without a look at zeros, of `rows` results, at most CHAINS, whose multiplications overlap. */
+INLINE void raw_products(const size_t rows, const nnf_reduce *p, size_t apart, size_t n, const float *x,
+                                double *value)
 {
-    rows(OP_PROD, p, n, x, y);
+    for (size_t r = 0; r < rows; r++)
+        value[r] = 1.0;
+    for (size_t a = 0; a < p->count[0]; a++) {
+        for (size_t b = 0; b < p->count[1]; b++) {
+            const float *from = x + a * p->stride[0] + b * p->stride[1];
+            for (size_t i = 0; i < n; i++) {
+                NNF_UNROLL
+                for (size_t r = 0; r < rows; r++)
+                    value[r] *= from[r * apart + i];
+            }
+        }
+    }
 }
 
-void nnf_reduce_mean_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+/* Where a zero may be among the factors, they are taken again: it outweighs an infinity and a NaN. */
+static inline float finish_product(const nnf_reduce *p, size_t n, const float *x, double raw)
 {
-    codes(OP_SUM, p, n, x, y);
+    if (raw != 0 && raw == raw)
+        return (float)raw;
+    double value = 1.0;
+    for (size_t a = 0; a < p->count[0]; a++) {
+        for (size_t b = 0; b < p->count[1]; b++) {
+            const float *from = x + a * p->stride[0] + b * p->stride[1];
+            for (size_t i = 0; i < n; i++) {
+                if (from[i] == 0)
+                    return 0;
+                value = value == 0 ? 0.0 : value * from[i];
+            }
+        }
+    }
+    return (float)value;
 }
 
-void nnf_reduce_prod_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_prod_f32_rows__scalar(const nnf_reduce *p, size_t results, size_t apart, size_t n, const float *x,
+                                      float *y)
 {
-    columns(OP_PROD, p, n, x, y);
+    double value[CHAINS];
+    size_t r = 0;
+    for (; r + CHAINS <= results; r += CHAINS) {
+        raw_products(CHAINS, p, apart, n, x + r * apart, value);
+        for (size_t k = 0; k < CHAINS; k++)
+            y[r + k] = finish_product(p, n, x + (r + k) * apart, value[k]);
+    }
+    for (; r < results; r++) {
+        raw_products(1, p, apart, n, x + r * apart, value);
+        y[r] = finish_product(p, n, x + r * apart, *value);
+    }
 }
 
-void nnf_reduce_mean_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+/* A column is a row of one element. */
+void nnf_reduce_prod_across_f32_rows__scalar(const nnf_reduce *p, size_t results, size_t apart, size_t n,
+                                             const float *x, float *y)
 {
-    codes_across(OP_SUM, p, n, x, y);
+    for (size_t r = 0; r < results; r++)
+        nnf_reduce_prod_f32_rows__scalar(p, n, 1, 1, x + r * apart, y + r * n);
+}
+
+void nnf_reduce_mean_qu8_rows__scalar(const nnf_reduce *p, size_t results, size_t apart, size_t n, const uint8_t *x,
+                                      uint8_t *y)
+{
+    for (size_t r = 0; r < results; r++)
+        codes(OP_SUM, p, n, x + r * apart, y + r);
+}
+
+void nnf_reduce_mean_across_qu8_rows__scalar(const nnf_reduce *p, size_t results, size_t apart, size_t n,
+                                             const uint8_t *x, uint8_t *y)
+{
+    for (size_t r = 0; r < results; r++)
+        codes_across(OP_SUM, p, n, x + r * apart, y + r * n);
 }
 
 #define KERNEL(op) op##__scalar

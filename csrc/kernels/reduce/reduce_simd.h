@@ -117,7 +117,8 @@ INLINE void columns(enum op op, const nnf_reduce *p, size_t n, const float *x, f
 }
 
 /* -- codes --------------------------------------------------------------------------------------------------------- */
-void KERNEL_BYTES(nnf_reduce_mean_qu8_rows)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+/* The sum of one result's codes. */
+INLINE int32_t sum_of(const nnf_reduce *p, size_t n, const uint8_t *x)
 {
     const B flip = u8_all(p->flip);
     U sums = u8_sum_none();
@@ -131,8 +132,7 @@ void KERNEL_BYTES(nnf_reduce_mean_qu8_rows)(const nnf_reduce *p, size_t n, const
                 sums = u8_sum(sums, u8_xor(u8_load_or(flip, n - i, from + i), flip));
         }
     }
-    const int32_t excess = p->flip * (int32_t)(p->count[0] * p->count[1] * n);
-    *y = nnf_reduce_mean(p, (int32_t)u8_sum_total(sums) - excess);
+    return (int32_t)u8_sum_total(sums) - p->flip * (int32_t)(p->count[0] * p->count[1] * n);
 }
 
 /* nnf_reduce_mean of CODES sums. */
@@ -147,6 +147,21 @@ INLINE C means(const nnf_reduce *p, C sum)
     }
     const C scaled = codes_scale(codes_add(sum, codes_all(-p->excess)), p->multiplier, p->exponent);
     return codes_add(codes_between(p->lo - p->zero_point, p->hi - p->zero_point, scaled), codes_all(p->zero_point));
+}
+
+void KERNEL_BYTES(nnf_reduce_mean_qu8_rows)(const nnf_reduce *p, size_t results, size_t apart, size_t n,
+                                            const uint8_t *x, uint8_t *y)
+{
+    const nnf_reduce q = *p; /* which no store of codes can change */
+    int32_t sum[CODES];
+    size_t r = 0;
+    for (; r + CODES <= results; r += CODES) {
+        for (size_t k = 0; k < CODES; k++)
+            sum[k] = sum_of(&q, n, x + (r + k) * apart);
+        codes_store_whole(y + r, means(&q, codes_load_s32(CODES, sum)));
+    }
+    for (; r < results; r++)
+        y[r] = nnf_reduce_mean(&q, sum_of(&q, n, x + r * apart));
 }
 
 /* CODES columns in each of `vectors`, or `count` in a single one. */
@@ -186,13 +201,16 @@ INLINE void signed_means(const bool is_signed, const nnf_reduce *p, size_t n, co
         some_means(is_signed, 1, n % CODES, p, x + i, y + i);
 }
 
-void KERNEL(nnf_reduce_mean_across_qu8_rows)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void KERNEL(nnf_reduce_mean_across_qu8_rows)(const nnf_reduce *p, size_t results, size_t apart, size_t n,
+                                             const uint8_t *x, uint8_t *y)
 {
     const nnf_reduce q = *p; /* which no store of codes can change */
-    if (p->flip)
-        signed_means(true, &q, n, x, y);
-    else
-        signed_means(false, &q, n, x, y);
+    for (size_t r = 0; r < results; r++) {
+        if (q.flip)
+            signed_means(true, &q, n, x + r * apart, y + r * n);
+        else
+            signed_means(false, &q, n, x + r * apart, y + r * n);
+    }
 }
 
 INLINE B better_codes(enum op op, B a, B b)

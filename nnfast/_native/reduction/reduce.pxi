@@ -14,8 +14,10 @@ cdef extern from "reduce/reduce.h":
         uint8_t flip
         int32_t excess, multiplier, exponent, zero_point, lo, hi
 
-    ctypedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t n, const float *x, float *y) noexcept nogil
-    ctypedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y) noexcept nogil
+    ctypedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t results, size_t apart, size_t n, const float *x,
+                                       float *y) noexcept nogil
+    ctypedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t results, size_t apart, size_t n, const uint8_t *x,
+                                      uint8_t *y) noexcept nogil
 
     int NNF_REDUCE_TERMS
 
@@ -66,8 +68,8 @@ cdef bint plan_walk(walk *w, shape, axes) except -1:
     w.n = n
     w.width = 1 if rows else n
     w.kept[0] = w.kept[1] = w.p.count[0] = w.p.count[1] = 1
-    for i, (size, stride, _) in enumerate(kept):
-        w.kept[i], w.along[i] = size, stride
+    for i, (size, stride, _) in enumerate(reversed(kept)):
+        w.kept[1 - i], w.along[1 - i] = size, stride
     for i, (size, stride, _) in enumerate(reduced):
         w.p.count[i], w.p.stride[i] = size, stride
     return rows
@@ -102,22 +104,23 @@ cdef void run_reduction(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const reduction *p = <const reduction *>step.params
     cdef const void *x = run.slot[step.slots[0]]
     cdef void *y = run.slot[step.slots[1]]
-    cdef size_t row, last, column, end, outer, inner, source, n, at
+    cdef size_t row, last, column, end, outer, inner, source, n, at, count
     share(&p.over, thread, threads, &row, &last, &column, &end)
     if column == end:
         return
     n = p.over.n if p.over.width == 1 else end - column
     outer, inner = row // p.over.kept[1], row % p.over.kept[1]
-    for row in range(row, last):
+    while row < last:
         source = outer * p.over.along[0] + inner * p.over.along[1] + column
-        inner += 1
+        at = row * p.over.width + column
+        count = 1 if end - column < p.over.width else min(last - row, p.over.kept[1] - inner)
+        if p.floats != NULL:
+            p.floats(&p.over.p, count, p.over.along[1], n, <const float *>x + source, <float *>y + at)
+        else:
+            p.codes(&p.over.p, count, p.over.along[1], n, <const uint8_t *>x + source, <uint8_t *>y + at)
+        row, inner = row + count, inner + count
         if inner == p.over.kept[1]:
             outer, inner = outer + 1, 0
-        at = row * p.over.width + column
-        if p.floats != NULL:
-            p.floats(&p.over.p, n, <const float *>x + source, <float *>y + at)
-        else:
-            p.codes(&p.over.p, n, <const uint8_t *>x + source, <uint8_t *>y + at)
 
 
 cdef class ReduceF32(Step):

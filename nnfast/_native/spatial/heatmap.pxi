@@ -18,7 +18,8 @@ cdef extern from "reduce/reduce.h":
         int32_t divisor
         uint8_t flip
 
-    ctypedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t n, const float *x, float *y) noexcept nogil
+    ctypedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t results, size_t apart, size_t n, const float *x,
+                                       float *y) noexcept nogil
 
 cdef enum:
     HEATMAP_GRAIN = 16384  # elements below which a second thread costs more than it saves
@@ -103,7 +104,7 @@ cdef void run_heatmap(const nnf_step *step, const nnf_run *run, int thread, int 
         else:
             map = <const float *>run.slot[step.slots[0]] + number * count
         # A sum that is no number tells of a NaN, or of infinities, which the reference takes.
-        p.sums(&p.whole, count, map, &total)
+        p.sums(&p.whole, 1, 0, count, map, &total)
         if total != total or not (corner[0] <= corner[2] and corner[1] <= corner[3]):
             nnf_decline(run)
             return
