@@ -8,6 +8,7 @@ from .threads cimport nnf_run, nnf_share, nnf_step
 cdef enum:
     NUMBERS_GRAIN = 16384  # elements below which a second thread costs more than it saves
     REDUCED_SUM, REDUCED_MEAN, REDUCED_PROD, REDUCED_MAX, REDUCED_MIN
+    COLUMNS = 16           # results side by side
 
 ctypedef fused counted:
     uint8_t
@@ -48,6 +49,27 @@ cdef inline void reduce_four(int op, size_t row, size_t n, const counted *x, cou
         c = joined(op, c, x[2 * row + i])
         d = joined(op, d, x[3 * row + i])
     y[0], y[to], y[2 * to], y[3 * to] = a, b, c, d
+
+
+# Results of n rows that are `after` numbers apart, as many side by side as the compiler makes vectors of.
+cdef inline void reduce_columns(int op, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
+    cdef counted best[COLUMNS]
+    cdef counted one
+    cdef size_t i, k, done = 0
+    while done + COLUMNS <= after:
+        for k in range(COLUMNS):
+            best[k] = x[done + k]
+        for i in range(1, n):
+            for k in range(COLUMNS):
+                best[k] = joined(op, best[k], x[i * after + done + k])
+        for k in range(COLUMNS):
+            y[done + k] = best[k]
+        done += COLUMNS
+    for k in range(done, after):
+        one = x[k]
+        for i in range(1, n):
+            one = joined(op, one, x[i * after + k])
+        y[k] = one
 
 
 cdef inline void running_four(int op, size_t row, size_t n, const counted *x, counted *y) noexcept nogil:
@@ -91,11 +113,14 @@ cdef void reduce_numbers(int op, size_t parts, size_t n, size_t after, const cou
             part += 4 if row else 1
         return
     for part in range(parts):
-        for k in range(after):
-            y[k] = x[k]
-        for i in range(1, n):
-            for k in range(after):
-                y[k] = joined(op, y[k], x[i * after + k])
+        if op == REDUCED_SUM:
+            reduce_columns(REDUCED_SUM, n, after, x, y)
+        elif op == REDUCED_PROD:
+            reduce_columns(REDUCED_PROD, n, after, x, y)
+        elif op == REDUCED_MAX:
+            reduce_columns(REDUCED_MAX, n, after, x, y)
+        else:
+            reduce_columns(REDUCED_MIN, n, after, x, y)
         x += n * after
         y += after
 
