@@ -1,7 +1,7 @@
 #include "check.h"
 #include "checks.h"
 
-#include "resize/resize.h"
+#include "resize/resize_near.h"
 
 enum { PIXELS = 6 }; /* of an input row */
 
@@ -23,12 +23,18 @@ static nnf_resize row_of(nnf_check *c, size_t width, size_t channels, size_t par
         right[i] = left[i] + 1 < PIXELS ? left[i] + 1 : left[i];
         across[i] = weight(c, parts);
     }
-    return (nnf_resize){width, channels, PIXELS, left, right, across, 0, 0};
+    return (nnf_resize){.width = width, .channels = channels, .columns = PIXELS, .left = left, .right = right,
+                        .across = across};
 }
 
 static void *work_of(nnf_check *c, const nnf_resize *p)
 {
     return nnf_check_alloc(c, 8 * (p->columns * p->channels + NNF_RESIZE_SPARE));
+}
+
+static bool find_near(nnf_check *c, nnf_resize *p, size_t lanes)
+{
+    return nnf_resize_find_near(p, lanes, nnf_check_alloc(c, 4 * nnf_resize_near_size(p, lanes)));
 }
 
 void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
@@ -38,16 +44,19 @@ void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, co
     size_t sizes[9];
     nnf_check_sizes(16, sizes);
     for (size_t s = 0; sizes[s]; s++) {
-        for (size_t form = 0; form < 8; form++) {
-            const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
-            const nnf_resize p = row_of(c, width, channels, 0);
+        for (size_t form = 0; form < 16; form++) {
+            const size_t channels = form & 8 ? s + 1 : sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
+            nnf_resize p = row_of(c, width, channels, 0);
+            void *work = work_of(c, &p);
+            if (form & 8 && kernel->n)
+                find_near(c, &p, (size_t)kernel->n);
             float *top = nnf_check_alloc(c, 4 * PIXELS * channels), *bottom = nnf_check_alloc(c, 4 * PIXELS * channels);
             float *expected = nnf_check_alloc(c, 4 * count), *actual = nnf_check_alloc(c, 4 * count);
             const float down = form & 4 ? nnf_check_float(c, 0, 1) : 0.25f;
             nnf_check_fill_f32(c, top, PIXELS * channels, -8, 8);
             nnf_check_fill_f32(c, bottom, PIXELS * channels, -8, 8);
-            slow(&p, top, bottom, down, expected);
-            fast(&p, top, bottom, down, actual);
+            slow(&p, top, bottom, down, work, expected);
+            fast(&p, top, bottom, down, work, actual);
             nnf_check_f32(c, expected, actual, count, NULL, 0);
             nnf_check_done(c, "channels=%zu width=%zu", channels, width);
         }
@@ -55,7 +64,14 @@ void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, co
     const nnf_resize p = row_of(c, 32, 64, 0);
     float *x = nnf_check_alloc(c, 4 * PIXELS * 64), *y = nnf_check_alloc(c, 4 * 32 * 64);
     nnf_check_fill_f32(c, x, PIXELS * 64, -8, 8);
-    NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, y));
+    NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, NULL, y));
+    nnf_resize few = row_of(c, 682, 3, 0);
+    void *work = work_of(c, &few);
+    NNF_BENCH(c, "682 x 3", 682 * 3, fast(&few, x, x, 0.25f, work, y));
+    for (size_t i = 0; i < few.width; i++) /* as many columns as there are, in order */
+        ((uint32_t *)few.left)[i] = ((uint32_t *)few.right)[i] = (uint32_t)(i * PIXELS / few.width);
+    if (kernel->n && find_near(c, &few, (size_t)kernel->n))
+        NNF_BENCH(c, "682 x 3, near", 682 * 3, fast(&few, x, x, 0.25f, work, y));
     nnf_check_done(c, "bench");
 }
 

@@ -11,8 +11,9 @@ static inline float blend(float top_left, float bottom_left, float top_right, fl
 }
 
 void nnf_resize_bilinear_f32_nhwc__scalar(const nnf_resize *p, const float *top, const float *bottom, float down,
-                                          float *y)
+                                          void *work, float *y)
 {
+    (void)work;
     for (size_t i = 0; i < p->width; i++) {
         const size_t left = p->left[i] * p->channels, right = p->right[i] * p->channels;
         for (size_t c = 0; c < p->channels; c++)

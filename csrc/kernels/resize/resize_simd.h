@@ -28,9 +28,32 @@ INLINE void pixel_f32(const corners *p, M live, const float *top, const float *b
     store(y, live, blend(p, x));
 }
 
+/* Both rows are weighted once. Vectors take their neighbours from two vectors of each. */
+INLINE void near_f32(const nnf_resize *p, const float *top, const float *bottom, float down, float *upper, float *y)
+{
+    const size_t row = p->columns * p->channels, count = p->width * p->channels;
+    float *lower = upper + row + NNF_RESIZE_SPARE;
+    const V up = sub(all(1), all(down)), low = all(down);
+    for (size_t i = 0; i < row; i += LANES) {
+        const M live = first_lanes(row - i);
+        store_whole(upper + i, mul(load(live, top + i), up));
+        store_whole(lower + i, mul(load(live, bottom + i), low));
+    }
+    for (size_t i = 0; i < count; i += LANES) {
+        const float *above = upper + p->near_first[i / LANES], *below = lower + p->near_first[i / LANES];
+        const V x[2] = {load_whole(above), load_whole(above + LANES)};
+        const V z[2] = {load_whole(below), load_whole(below + LANES)};
+        const V across = load_whole(p->near_across + i), back = sub(all(1), across);
+        V value = mul(pick_of_two(x, p->near_left + i), back);
+        value = add(value, mul(pick_of_two(z, p->near_left + i), back));
+        value = add(value, mul(pick_of_two(x, p->near_right + i), across));
+        value = add(value, mul(pick_of_two(z, p->near_right + i), across));
+        store(y + i, first_lanes(count - i), value);
+    }
+}
+
 /* A pixel's last vector is whole too where both rows go on: what it writes too much, the next pixel overwrites. */
-void KERNEL(nnf_resize_bilinear_f32_nhwc)(const nnf_resize *p, const float *top, const float *bottom, float down,
-                                          float *y)
+INLINE void pixels_f32(const nnf_resize *p, const float *top, const float *bottom, float down, float *y)
 {
     const size_t channels = p->channels, vectors = (channels + LANES - 1) / LANES * LANES;
     size_t room = p->width * channels;
@@ -44,6 +67,15 @@ void KERNEL(nnf_resize_bilinear_f32_nhwc)(const nnf_resize *p, const float *top,
         if (c < channels)
             pixel_f32(&at, first_lanes(channels - c), top + c, bottom + c, y + c);
     }
+}
+
+void KERNEL(nnf_resize_bilinear_f32_nhwc)(const nnf_resize *p, const float *top, const float *bottom, float down,
+                                          void *work, float *y)
+{
+    if (p->near_first)
+        near_f32(p, top, bottom, down, work, y);
+    else
+        pixels_f32(p, top, bottom, down, y);
 }
 
 INLINE C load_q8(bool is_signed, size_t count, const uint8_t *x)

@@ -9,6 +9,9 @@ from .threads cimport nnf_run, nnf_share, nnf_step
 import numpy as np
 
 cdef extern from "resize/resize.h":
+    enum:
+        NNF_RESIZE_SPARE
+
     ctypedef struct nnf_resize:
         size_t width
         size_t channels
@@ -21,9 +24,13 @@ cdef extern from "resize/resize.h":
 
     size_t nnf_resize_work(const nnf_resize *p) nogil
     ctypedef void (*nnf_resize_bilinear_f32_nhwc_fn)(const nnf_resize *p, const float *top, const float *bottom,
-                                                     float down, float *y) noexcept nogil
+                                                     float down, void *work, float *y) noexcept nogil
     ctypedef void (*nnf_resize_bilinear_q8_nhwc_fn)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
                                                     float down, void *work, uint8_t *y) noexcept nogil
+
+cdef extern from "resize/resize_near.h":
+    size_t nnf_resize_near_size(const nnf_resize *p, size_t lanes)
+    bint nnf_resize_find_near(nnf_resize *p, size_t lanes, void *table)
 
 cdef enum:
     RESIZE_GRAIN = 8192  # elements below which a second thread costs more than it saves
@@ -37,7 +44,7 @@ cdef struct bilinear:
     const uint32_t *top
     const uint32_t *bottom
     const float *down
-    bint needs_work                                # of the kernel of codes
+    bint needs_work
 
 
 cdef void run_bilinear(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -51,7 +58,8 @@ cdef void run_bilinear(const nnf_step *step, const nnf_run *run, int thread, int
         image, at, target = line // p.height * p.image, line % p.height, line * width
         up, low = image + p.top[at] * p.row, image + p.bottom[at] * p.row
         if p.float_kernel != NULL:
-            p.float_kernel(&p.over, <const float *>x + up, <const float *>x + low, p.down[at], <float *>y + target)
+            p.float_kernel(&p.over, <const float *>x + up, <const float *>x + low, p.down[at], work,
+                           <float *>y + target)
         else:
             p.code_kernel(&p.over, <const uint8_t *>x + up, <const uint8_t *>x + low, p.down[at], work,
                           <uint8_t *>y + target)
@@ -95,7 +103,9 @@ cdef class ResizeBilinear(Step):
         self.p.over.is_fixed, self.p.over.is_exact = is_fixed, is_exact
         if types != "f32":
             self.scratch = nnf_resize_work(&self.p.over) * sizeof(int32_t)
-            self.p.needs_work = self.scratch > 0
+        elif self.find_near(row.n, tables):
+            self.scratch = 2 * (width * self.p.over.channels + NNF_RESIZE_SPARE) * sizeof(float)
+        self.p.needs_work = self.scratch > 0
         self.p.images, self.p.height = batch, top.shape[0]
         self.p.row = width * self.p.over.channels
         self.p.image = height * self.p.row
@@ -103,3 +113,14 @@ cdef class ResizeBilinear(Step):
         self.work = self.p.images * self.p.height * self.p.over.width * self.p.over.channels
         self.tiles = <int>max(1, min(1 + <size_t>self.work // RESIZE_GRAIN, self.p.images * self.p.height, 64))
         self.bind(run_bilinear, &self.p, slots, row.name.decode())
+
+    cdef bint find_near(self, size_t lanes, list tables):
+        # Whether values have too few channels for vectors of them, and lie where those of several pixels can.
+        cdef size_t channels = self.p.over.channels
+        if not lanes or 3 * channels >= 2 * ((channels + lanes - 1) // lanes * lanes):
+            return False
+        cdef uint32_t[::1] table = np.empty(nnf_resize_near_size(&self.p.over, lanes), np.uint32)
+        if not nnf_resize_find_near(&self.p.over, lanes, &table[0]):
+            return False
+        tables.append(table.base)
+        return True

@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { LANES = 8 };
 
@@ -137,6 +138,14 @@ static inline V where_above(V a, V b, V yes, V no)
 }
 /* Of each lane 0 where a > b, else x. */
 static inline V zero_above(V a, V b, V x) { return _mm256_andnot_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ), x); }
+
+/* Of each lane the value at a place below 2 LANES in two vectors, one behind the other. */
+static inline V pick_of_two(const V x[2], const uint32_t *places)
+{
+    const __m256i at = _mm256_loadu_si256((const __m256i *)places);
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(x[0], at), _mm256_permutevar8x32_ps(x[1], at),
+                            _mm256_castsi256_ps(_mm256_slli_epi32(at, 28)));
+}
 
 /* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
 typedef V N;

@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { LANES = 16 };
 
@@ -82,6 +83,12 @@ static inline V where_above(V a, V b, V yes, V no)
 }
 /* Of each lane 0 where a > b, else x. */
 static inline V zero_above(V a, V b, V x) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ), x); }
+
+/* Of each lane the value at a place below 2 LANES in two vectors, one behind the other. */
+static inline V pick_of_two(const V x[2], const uint32_t *places)
+{
+    return _mm512_permutex2var_ps(x[0], _mm512_loadu_si512(places), x[1]);
+}
 
 /* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
 typedef M N;

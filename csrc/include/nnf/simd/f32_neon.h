@@ -133,6 +133,14 @@ static inline V zero_above(V a, V b, V x)
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(x), vcgtq_f32(a, b)));
 }
 
+/* Of each lane the value at a place below 2 LANES in two vectors, one behind the other. */
+static inline V pick_of_two(const V x[2], const uint32_t *places)
+{
+    const uint8x16x2_t both = {{vreinterpretq_u8_f32(x[0]), vreinterpretq_u8_f32(x[1])}};
+    const uint32x4_t bytes = vmlaq_n_u32(vdupq_n_u32(0x03020100), vld1q_u32(places), 0x04040404);
+    return vreinterpretq_f32_u8(vqtbl2q_u8(both, vreinterpretq_u8_u32(bytes)));
+}
+
 /* A maximum that keeps NaNs, as the instruction does; N, which other levels tell where a NaN has been, is empty. */
 typedef struct {
     char none;
