@@ -3,6 +3,7 @@
 #define NNF_ACTIVATION_SIMD_H
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "activation/activation.h"
 #include "nnf/math_simd.h"
@@ -11,11 +12,15 @@
 enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP, OP_LOG, OP_SIN,
           OP_COS, OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH, OP_SILU };
 
-/* e^(x + low) for x <= 0 and a low that is small beside 1. */
-INLINE V exponential_of_sum(V x, V low)
+/* e^(x - low) for x <= 0 and a low that is small beside 1, as exponential(). */
+INLINE V exponential_of_difference(V x, V low)
 {
-    const V e = exponential(x);
-    return fmadd(e, low, e);
+    const V least = all(-104.0f);
+    const bool is_normal = SLOW_POWERS && all_above(x, all(-87.0f));
+    V n;
+    const V rest = sub(exponential_rest(is_normal ? x : largest(least, x), &n), low);
+    const V e = add(exponential_of_rest(rest), all(1.0f));
+    return is_normal ? times_normal_power(e, n) : times_power(zero_above(least, x, e), n);
 }
 
 /* x F(x). F(-a) = e^(-a^2 / 2) r(a) for a >= 0, r by a polynomial of 1 / (1 + 0.3 a), within 2.2e-8 of it; from a = 15
@@ -32,9 +37,11 @@ INLINE V gelu(V x)
     for (int k = 1; k < 10; k++)
         p = fmadd(p, t, all(r[k]));
     p = mul(p, t);
-    const V square = mul(a, a), lost = fnmadd(a, a, square);
-    const V power = exponential_of_sum(mul(square, all(-0.5f)), mul(lost, all(0.5f)));
-    return unless_below(x, mul(x, fnmadd(power, p, all(1))), mul(mul(x, p), power));
+    const V half = mul(a, all(-0.5f)), square = mul(a, half);
+    const V power = exponential_of_difference(square, fnmadd(a, half, square));
+    /* x F(-a), and where x is not below 0, x - a F(-a); a is less than an infinite x. */
+    const V tail = mul(mul(unless_below(x, a, x), p), power);
+    return unless_below(x, sub(x, tail), tail);
 }
 
 /* x times the logistic function of x (c + d x^2), whose argument has a second word for what its roundings lose: where it
@@ -48,7 +55,7 @@ INLINE V gelu_tanh(V x)
     const V w_low = add(sub(all(c), sub(w, back)), sub(term, back));
     const V rest = fnmadd(all(d), square_low, fmadd(all(d_low), square, sub(add(w_low, all(c_low)), term_low)));
     const V v = mul(a, w), v_low = fmadd(a, rest, negative(fnmadd(a, w, v)));
-    const V e = exponential_of_sum(negative(v), negative(v_low)), whole = add(all(1), e);
+    const V e = exponential_of_difference(negative(v), v_low), whole = add(all(1), e);
     return unless_below(x, divide(x, whole), mul(divide(x, whole), e));
 }
 
