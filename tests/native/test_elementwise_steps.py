@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.steps import at_level, every_level, is_fastest, run_all_ways
-from nnfast._native.elementwise import BinaryBytes, BinaryF32, BinaryQ8, collapse, obstacle
+from nnfast._native.elementwise import BinaryBytes, BinaryF32, BinaryQ8, TflBinary, collapse, obstacle
 from nnfast.model.quant import mbqm, rdbpot, srdhm
 from nnfast.ops.power import power
 
@@ -47,12 +47,17 @@ SHORT = [((1500, 3), (3,)), ((3,), (1500, 3)), ((9, 1500, 2), (9, 1, 2)), ((1200
 @every_level
 @pytest.mark.parametrize("shapes", SHORT)
 def test_short_rows_are_taken_together(shapes, level):
-    """More of them than a step gathers at once, for items of 1 and of 4 bytes."""
+    """More of them than a step gathers at once, for items of 1, 2, 4 and 8 bytes."""
     random = np.random.default_rng(5)
     a, b = (random.normal(size=shape).astype(np.float32) for shape in shapes)
     wanted = a - b
     (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "sub", *shapes)], [a, b], [(wanted.shape, np.float32)], level)
     assert np.array_equal(found, wanted)
+    for dtype in ("int16", "int64"):
+        words = [random.integers(-30000, 30000, shape).astype(dtype) for shape in shapes]
+        (found,) = run_all_ways(lambda dtype=dtype: [TflBinary((0, 1, 2), "sub", dtype, *shapes)], words,
+                                [(wanted.shape, dtype)], level)
+        assert np.array_equal(found, words[0] - words[1])
     codes = [random.integers(-128, 128, shape).astype(np.int8) for shape in shapes]
     by = (3, -5, 7), ((1 << 30, 0), (-1234567890, 1), (1357924680, 18)), (-128, 127)
     sides = [rdbpot(srdhm(x.astype(np.int64) - zero << 20, m), s) for x, zero, (m, s) in zip(codes, *by[:2])]

@@ -1,6 +1,6 @@
 """Steps of the element-wise family: operands that broadcast against each other, and choices."""
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from .engine cimport Step
@@ -140,9 +140,11 @@ ctypedef void (*row_fn)(const void *p, size_t n, const void *a, size_t step_a, c
 
 cdef inline void gather(uint8_t *to, const uint8_t *x, size_t n, size_t step, size_t rows, size_t stride,
                         size_t item) noexcept nogil:
-    # `rows` rows of n elements side by side. n, step, stride: elements; step 0 repeats one.
+    # `rows` rows of n elements of 1, 2, 4 or 8 bytes side by side. n, step, stride: elements; step 0 repeats one.
     cdef size_t row, i, done = n * item, whole = rows * n * item
+    cdef uint16_t short_word
     cdef uint32_t word
+    cdef uint64_t long_word
     if step and stride:
         for row in range(rows):
             memcpy(to + row * n * item, x + row * stride * item, n * item)
@@ -159,10 +161,16 @@ cdef inline void gather(uint8_t *to, const uint8_t *x, size_t n, size_t step, si
     elif item == 1:
         for row in range(rows):
             memset(to + row * n, x[row * stride], n)
+    elif item == 2:
+        for row in range(rows):
+            memcpy(&short_word, x + row * stride * 2, 2)
+            for i in range(row * n, (row + 1) * n):
+                memcpy(to + i * 2, &short_word, 2)
     else:
         for row in range(rows):
+            memcpy(&long_word, x + row * stride * 8, 8)
             for i in range(row * n, (row + 1) * n):
-                memcpy(to + i * item, x + row * stride * item, item)
+                memcpy(to + i * 8, &long_word, 8)
 
 
 cdef void walk_short_rows(const void *params, const walk *w, const uint8_t *a, const uint8_t *b, uint8_t *y,
