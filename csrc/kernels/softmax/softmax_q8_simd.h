@@ -99,7 +99,7 @@ INLINE void put_codes(const int is_logarithm, size_t n, const uint8_t *x, uint8_
     uint8_t codes[256];
     for (size_t d = 0; d < 256; d += LANES)
         store_codes(LANES, codes + d, code_of(is_logarithm, s32_load_whole(table + d), p));
-    B rows[16];
+    B rows[TABLE_ROWS];
     u8_rows(rows, codes);
     size_t i = 0;
     for (; i + BYTES <= n; i += BYTES)

@@ -130,11 +130,14 @@ static inline B u8_of_s32(const __m256i *x)
     return _mm256_packus_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
 }
 
-/* The 16 rows of a table of bytes, for u8_at: the odd ones as their differences from the even ones before. */
-INLINE void u8_rows(B rows[16], const uint8_t table[256])
+/* A table of bytes in registers, for u8_at: its rows of 16 bytes, the odd ones as their differences from the even ones
+ * before. */
+enum { TABLE_ROWS = 16 };
+
+INLINE void u8_rows(B rows[TABLE_ROWS], const uint8_t table[256])
 {
     NNF_UNROLL
-    for (int r = 0; r < 16; r += 2) {
+    for (int r = 0; r < TABLE_ROWS; r += 2) {
         const __m128i even = _mm_loadu_si128((const __m128i *)(table + 16 * r));
         const __m128i odd = _mm_loadu_si128((const __m128i *)(table + 16 * r + 16));
         rows[r] = _mm256_broadcastsi128_si256(even);
@@ -144,7 +147,7 @@ INLINE void u8_rows(B rows[16], const uint8_t table[256])
 
 /* Bytes of the table at codes. Bits 5 to 7 of a code halve the choice of 8 pairs of rows; of a pair bit 4 leaves the even
  * row, or adds what makes it the odd one: a shuffle whose index has bit 7 gives 0. */
-INLINE B u8_at(const B rows[16], B codes)
+INLINE B u8_at(const B rows[TABLE_ROWS], B codes)
 {
     const B low = _mm256_and_si256(codes, _mm256_set1_epi8(15));
     /* blendv looks at bit 7 of each byte. */

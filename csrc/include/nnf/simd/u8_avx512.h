@@ -84,22 +84,32 @@ static inline B u8_of_s32(const __m512i *x)
     return _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
 }
 
-/* The 16 rows of a table of bytes, for u8_at. */
-static inline void u8_rows(B rows[16], const uint8_t table[256])
+/* A table of bytes in registers, for u8_at. */
+enum { TABLE_ROWS = 4 };
+
+static inline void u8_rows(B rows[TABLE_ROWS], const uint8_t table[256])
 {
-    for (int r = 0; r < 16; r++)
-        rows[r] = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table + 16 * r)));
+    for (int r = 0; r < TABLE_ROWS; r++)
+        rows[r] = u8_load_whole(table + BYTES * r);
 }
 
-/* Bytes of the table at codes: a shuffle for each of its rows, kept where the high half of the code names the row. */
-static inline B u8_at(const B rows[16], B codes)
+/* The pair of bytes of the table that holds a code's. place: bits 1 to 6 of the code, an element's lowest six; upper:
+ * where its bit 7 is set. */
+static inline B u8_pair_at(const B rows[TABLE_ROWS], B place, __mmask32 upper)
 {
-    const B nibble = u8_all(15), low = _mm512_and_si512(codes, nibble);
-    const B high = _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibble);
-    B value = _mm512_shuffle_epi8(rows[0], low);
-    for (int r = 1; r < 16; r++)
-        value = _mm512_mask_shuffle_epi8(value, _mm512_cmpeq_epi8_mask(high, u8_all((uint8_t)r)), rows[r], low);
-    return value;
+    return _mm512_mask_mov_epi16(_mm512_permutex2var_epi16(rows[0], place, rows[1]), upper,
+                                 _mm512_permutex2var_epi16(rows[2], place, rows[3]));
+}
+
+/* Bytes of the table at codes: pairs of them for the even and for the odd codes, of which bit 0 chooses one. */
+static inline B u8_at(const B rows[TABLE_ROWS], B codes)
+{
+    const __mmask64 odd_bytes = UINT64_C(0xAAAAAAAAAAAAAAAA);
+    const B even = u8_pair_at(rows, _mm512_srli_epi16(codes, 1), _mm512_movepi16_mask(_mm512_slli_epi16(codes, 8)));
+    const B odd = u8_pair_at(rows, _mm512_srli_epi16(codes, 9), _mm512_movepi16_mask(codes));
+    const B first = _mm512_mask_mov_epi8(even, odd_bytes, _mm512_slli_epi16(odd, 8));
+    const B second = _mm512_mask_mov_epi8(_mm512_srli_epi16(even, 8), odd_bytes, odd);
+    return _mm512_mask_mov_epi8(first, _mm512_test_epi8_mask(codes, u8_all(1)), second);
 }
 
 #endif
