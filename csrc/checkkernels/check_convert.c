@@ -93,7 +93,8 @@ static void fill_numbers(nnf_check *c, void *x, size_t n, size_t item, int is_fl
 {
     static const float special[] = {0.0f,     -0.0f,    NAN,     INFINITY, -INFINITY,      0x1p31f, -0x1p31f, 0x1p63f,
                                     -0x1p63f, 0x1p8f,   255.5f,  -0.9f,    0x1.fffffep30f, 1e-45f,  -1.0f,
-                                    -0x1.000002p31f};
+                                    127.5f,   128.0f,   -128.9f, -129.0f,  32767.5f,       32768.0f, -32768.9f,
+                                    -32769.0f, -0x1.000002p31f};
     static const float most[] = {2, 300, 3e9f, 1e19f};
     nnf_check_fill_bytes(c, x, item * n);
     if (!is_float || form % 8 == 0)
@@ -108,9 +109,11 @@ static void fill_numbers(nnf_check *c, void *x, size_t n, size_t item, int is_fl
 static void check_cast(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item, int is_float)
 {
     const nnf_cast_flat_fn slow = (nnf_cast_flat_fn)twin->fn, fast = (nnf_cast_flat_fn)kernel->fn;
-    static const size_t made[] = {[NNF_TO_QU8] = 1, [NNF_TO_S32] = 4,    [NNF_TO_S64] = 8,   [NNF_TO_F32] = 4,
+    static const size_t made[] = {[NNF_TO_QU8] = 1, [NNF_TO_S8] = 1,  [NNF_TO_S16] = 2,
+                                  [NNF_TO_S32] = 4, [NNF_TO_S64] = 8, [NNF_TO_F32] = 4,
                                   [NNF_TO_B8] = 1,  [NNF_CLAMP_QU8] = 1, [NNF_CLAMP_S32] = 4};
-    static const char *const label[] = {"n=1024 to qu8", "n=1024 to s32",    "n=1024 to s64",   "n=1024 to f32",
+    static const char *const label[] = {"n=1024 to qu8", "n=1024 to s8", "n=1024 to s16",
+                                        "n=1024 to s32", "n=1024 to s64", "n=1024 to f32",
                                         "n=1024 to b8",  "n=1024 clamp qu8", "n=1024 clamp s32"};
     for (int to = NNF_TO_QU8; to <= NNF_CLAMP_S32; to++) {
         for (size_t form = 0; form < 3 * 140; form++) {

@@ -209,15 +209,20 @@ def _within(x, dtype):
 
 
 def lower_cast(node, b):
-    """One step; none where the type stays and the output can be the input's memory."""
+    """One step; none where all bytes stay and the output can be the input's memory."""
     source, output = node["input"], node.outputs[0]
-    if source.dtype == output.dtype and not is_boolean(output.type):
+    if _keeps_bytes(source.dtype, output.dtype) and not is_boolean(output.type):
         return lower_same(node, b)
     target = "bool" if is_boolean(output.type) else output.dtype.name
     if source.dtype.name not in CAST_SOURCES or target not in CAST_TARGETS:
         return f"no native kernel from {source.dtype} to {output.dtype}"
     b.emit(Cast((b.slot(source), b.slot(output)), prod(source.shape), source.dtype.name, target))
     return None
+
+
+def _keeps_bytes(source, target):
+    """Whether numbers of one dtype are cast to the other by taking their bytes: integers of a size wrap."""
+    return source == target or source.kind in "iu" and target.kind in "iu" and source.itemsize == target.itemsize
 
 
 def infer_bitcast(node):

@@ -18,6 +18,8 @@ typedef void (*nnf_convert_f32_f16_flat_fn)(size_t n, const float *x, uint16_t *
  * towards zero within the integers of the target, a NaN becomes 0. */
 enum nnf_cast {
     NNF_TO_QU8,
+    NNF_TO_S8,
+    NNF_TO_S16,
     NNF_TO_S32,
     NNF_TO_S64,
     NNF_TO_F32,

@@ -9,6 +9,8 @@
 #define INTEGER(name, type, wide)                                                                                      \
     INLINE wide between_##name(wide lo, wide hi, wide x) { return x < lo ? lo : x > hi ? hi : x; }                     \
     INLINE uint8_t to_qu8_##name(type x) { return (uint8_t)x; }                                                        \
+    INLINE int8_t to_s8_##name(type x) { return (int8_t)x; }                                                           \
+    INLINE int16_t to_s16_##name(type x) { return (int16_t)x; }                                                        \
     INLINE int32_t to_s32_##name(type x) { return (int32_t)x; }                                                        \
     INLINE int64_t to_s64_##name(type x) { return x; }                                                                 \
     INLINE float to_f32_##name(type x) { return (float)x; }                                                            \
@@ -35,6 +37,8 @@ INLINE int32_t to_s32_f32(float x)
 
 INLINE int32_t clamp_s32_f32(float x) { return to_s32_f32(x) & -(int32_t)(x == x); }
 INLINE uint8_t to_qu8_f32(float x) { return clamp_qu8_s32(to_s32_f32(x)); }
+INLINE int8_t to_s8_f32(float x) { return (int8_t)between_s32(INT8_MIN, INT8_MAX, to_s32_f32(x)); }
+INLINE int16_t to_s16_f32(float x) { return (int16_t)between_s32(INT16_MIN, INT16_MAX, to_s32_f32(x)); }
 INLINE uint8_t clamp_qu8_f32(float x) { return clamp_qu8_s32(clamp_s32_f32(x)); }
 INLINE float to_f32_f32(float x) { return x; }
 
@@ -55,6 +59,12 @@ INLINE float to_f32_f32(float x) { return x; }
         switch ((enum nnf_cast)to) {                                                                                   \
         case NNF_TO_QU8:                                                                                               \
             LOOP(type, uint8_t, to_qu8_##name);                                                                        \
+            break;                                                                                                     \
+        case NNF_TO_S8:                                                                                                \
+            LOOP(type, int8_t, to_s8_##name);                                                                          \
+            break;                                                                                                     \
+        case NNF_TO_S16:                                                                                               \
+            LOOP(type, int16_t, to_s16_##name);                                                                        \
             break;                                                                                                     \
         case NNF_TO_S32:                                                                                               \
             LOOP(type, int32_t, to_s32_##name);                                                                        \

@@ -11,7 +11,7 @@ cdef extern from "convert/convert.h":
     ctypedef void (*nnf_convert_f32_f16_flat_fn)(size_t n, const float *x, uint16_t *y) noexcept nogil
 
     cdef enum:
-        NNF_TO_QU8, NNF_TO_S32, NNF_TO_S64, NNF_TO_F32, NNF_TO_B8, NNF_CLAMP_QU8, NNF_CLAMP_S32
+        NNF_TO_QU8, NNF_TO_S8, NNF_TO_S16, NNF_TO_S32, NNF_TO_S64, NNF_TO_F32, NNF_TO_B8, NNF_CLAMP_QU8, NNF_CLAMP_S32
 
     ctypedef void (*nnf_cast_flat_fn)(size_t n, int to, const void *x, void *y) noexcept nogil
 
@@ -58,8 +58,8 @@ cdef class Convert(Step):
 CAST_SOURCES = {"uint8": ("qu8", 1), "bool": ("qu8", 1), "int8": ("s8", 1), "int16": ("s16", 2), "int32": ("s32", 4),
                 "int64": ("s64", 8), "float32": ("f32", 4)}
 """dtype -> type in names of kernels, bytes of a number."""
-CAST_TARGETS = {"uint8": (NNF_TO_QU8, 1), "bool": (NNF_TO_B8, 1), "int32": (NNF_TO_S32, 4), "int64": (NNF_TO_S64, 8),
-                "float32": (NNF_TO_F32, 4)}
+CAST_TARGETS = {"uint8": (NNF_TO_QU8, 1), "bool": (NNF_TO_B8, 1), "int8": (NNF_TO_S8, 1), "int16": (NNF_TO_S16, 2),
+                "int32": (NNF_TO_S32, 4), "int64": (NNF_TO_S64, 8), "float32": (NNF_TO_F32, 4)}
 CLAMP_TARGETS = {"uint8": (NNF_CLAMP_QU8, 1), "int32": (NNF_CLAMP_S32, 4)}
 """dtype -> target of kernels, bytes of a number."""
 
