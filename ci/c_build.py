@@ -34,6 +34,7 @@ X86_FLAGS = {
     "_avxvnni": [*AVX2, "-mavxvnni"],
     "_avx512": AVX512,
     "_avx512vnni": [*AVX512, "-mavx512vnni"],
+    "_avx512vbmi": [*AVX512, "-mavx512vnni", "-mavx512vbmi"],
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
 }

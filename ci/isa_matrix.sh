@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 ci/build_checkkernels.py -o "$folder/checkkernels"
-for level in scalar avx2 avxvnni avx512 avx512vnni avx512bf16 avx512amx; do
+for level in scalar avx2 avxvnni avx512 avx512vnni avx512vbmi avx512bf16 avx512amx; do
     printf '%-28s ' "$level"
     "$folder/checkkernels" --isa "$level" | tail -n 1
 done

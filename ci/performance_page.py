@@ -31,7 +31,7 @@ COLOURS = {OURS: "green", ANCHOR: "amber", "onnxruntime": "violet", OPENVINO: "b
 GROUPS = {"float32": "_f32$", "int8": "_int8$", "uint8": "_uint8$"}
 RECURRENT = ("asr_like_f32", "tts_like_f32", "tts_seq32_f32")
 LEVELS = {"avx2": "AVX2", "avxvnni": "AVX-VNNI", "avx512": "AVX-512", "avx512vnni": "AVX-512 VNNI",
-          "avx512bf16": "AVX-512 BF16", "avx512amx": "AMX"}
+          "avx512vbmi": "AVX-512 VBMI", "avx512bf16": "AVX-512 BF16", "avx512amx": "AMX"}
 SATURATING = ("avx2", "avx512")  # where OpenVINO's 8-bit products saturate: shown in brackets, and no exact peer
 KEPT = ("model", "threads", "peer", "n", "median_ms", "min_ms", "clean_median_ms", "clean_p90_ms", "cpu_ms",
         "prepare_s", "first_s", "cold_s", "rss_kib", "err")

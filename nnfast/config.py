@@ -21,8 +21,8 @@ class Knob:
 
 
 KNOBS = (
-    Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avxvnni, avx512, avx512vnni, avx512bf16, "
-         "avx512amx, neon, neondot, neoni8mm, neonbf16"),
+    Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, "
+         "avx512bf16, avx512amx, neon, neondot, neoni8mm, neonbf16"),
     Knob("NNFAST_CACHES", "", "sizes of a core's level 1 and level 2 data caches in KB, as 48,2048, by which work is "
          "cut; default: what Linux tells (results do not change)"),
     Knob("NNFAST_NUM_THREADS", "", "threads per run where nobody says; default: what affinity and quota allow"),

@@ -1,12 +1,14 @@
 #define _GNU_SOURCE /* syscall */
 #include "nnf/cpu.h"
 
+#include <stdatomic.h>
+
 #include "nnf/kernel.h"
 
 const char *nnf_isa_name(int isa)
 {
-    static const char *const names[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "avx512amx",
-                                        "neon", "neondot", "neoni8mm", "neonbf16"};
+    static const char *const names[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512vbmi", "avx512bf16",
+                                        "avx512amx", "neon", "neondot", "neoni8mm", "neonbf16"};
     return isa >= 0 && isa < (int)(sizeof names / sizeof names[0]) ? names[isa] : 0;
 }
 
@@ -56,8 +58,9 @@ static int level_without_tiles(uint64_t state, int limit)
         return limit >= NNF_ISA_AVXVNNI && has_avx_vnni() ? NNF_ISA_AVXVNNI : NNF_ISA_AVX2;
     if (!(c & (1u << 11)))
         return NNF_ISA_AVX512;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & (1u << 5)))
-        return NNF_ISA_AVX512VNNI;
+    const int without_bf16 = c & (1u << 1) ? NNF_ISA_AVX512VBMI : NNF_ISA_AVX512VNNI;
+    if (limit < NNF_ISA_AVX512BF16 || !__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & (1u << 5)))
+        return without_bf16;
     return NNF_ISA_AVX512BF16;
 }
 
@@ -106,3 +109,14 @@ int nnf_cpu_level(int limit)
 }
 
 #endif
+
+int nnf_cpu_permutes_bytes(void)
+{
+    static _Atomic int known = -1; /* on a virtual machine, a look at the processor costs some microseconds */
+    int found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (found < 0) {
+        found = nnf_cpu_level(NNF_ISA_AVX512VBMI) == NNF_ISA_AVX512VBMI;
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return found;
+}

@@ -11,6 +11,7 @@
 #define NNF_ONCE_AVXVNNI(once, op)
 #define NNF_ONCE_AVX512(once, op)
 #define NNF_ONCE_AVX512VNNI(once, op)
+#define NNF_ONCE_AVX512VBMI(once, op)
 #define NNF_ONCE_AVX512BF16(once, op)
 #define NNF_ONCE_AVX512AMX(once, op)
 #define NNF_ONCE_NEON(once, op)

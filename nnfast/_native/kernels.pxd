@@ -17,7 +17,6 @@ cdef extern from "nnf/kernel.h":
 
     const nnf_kernel *nnf_kernels(size_t *count) nogil
     const nnf_kernel *nnf_kernel_pick(const char *op, int isa) nogil
-    bint nnf_isa_includes(int level, int isa) nogil
 
 cdef extern from "nnf/tuning.h":
     ctypedef struct nnf_tuning:
@@ -39,6 +38,7 @@ cdef const nnf_kernel *pick_scalar(str op) except NULL
 # At the end of a thread's share of a step whose kernel may use tiles.
 cdef void release_tiles() noexcept nogil
 
-# The level in force (enum nnf_isa), and the name of a level.
+# The level in force (enum nnf_isa), whether what is built for a level may run there, and the name of a level.
 cdef int effective_isa() except -1
+cdef bint includes(int isa) except -1
 cdef str isa_name(int isa)

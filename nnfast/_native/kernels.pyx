@@ -9,6 +9,9 @@ cdef extern from "nnf/cpu.h":
     int nnf_cpu_level(int limit)
     const char *nnf_isa_name(int isa)
 
+cdef extern from "nnf/kernel.h":
+    bint nnf_isa_includes(int level, int isa)
+
 cdef extern from "nnf/tuning.h":
     nnf_tuning nnf_sizes
     void nnf_tune(size_t level1, size_t level2)
@@ -89,6 +92,10 @@ cdef int _effective() except -1:
 
 cdef int effective_isa() except -1:
     return _effective()
+
+
+cdef bint includes(int isa) except -1:
+    return nnf_isa_includes(_effective(), isa)
 
 
 cdef str isa_name(int isa):

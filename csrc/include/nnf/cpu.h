@@ -7,6 +7,9 @@
  * means the level below. */
 int nnf_cpu_level(int limit);
 
+/* Whether processor and operating system support level NNF_ISA_AVX512VBMI, which higher levels do not tell. */
+int nnf_cpu_permutes_bytes(void);
+
 /* Lower-case name of a level ("scalar", "avx2", ...), or NULL. */
 const char *nnf_isa_name(int isa);
 

@@ -13,26 +13,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Levels are ordered; each includes the lower ones of its architecture, but for AVXVNNI: many processors with AVX-512
- * lack it, so nothing but the level itself includes it. */
+#include "nnf/cpu.h"
+
+/* Levels are ordered; each includes the lower ones of its architecture, but for two. AVXVNNI: many processors with
+ * AVX-512 lack it, so nothing but the level itself includes it. AVX512VBMI: higher levels include it where the
+ * processor has it; one generation with BF16 does not (Cooper Lake). */
 enum nnf_isa {
     NNF_ISA_SCALAR = 0,
     NNF_ISA_AVX2 = 1,       /* AVX2, FMA, F16C */
     NNF_ISA_AVXVNNI = 2,    /* + VNNI of 256 bits */
     NNF_ISA_AVX512 = 3,     /* AVX-512 F, BW, DQ, VL */
     NNF_ISA_AVX512VNNI = 4, /* + VNNI */
-    NNF_ISA_AVX512BF16 = 5, /* + BF16 */
-    NNF_ISA_AVX512AMX = 6,  /* + AMX tiles of int8 and bf16, AVX-512 IFMA */
-    NNF_ISA_NEON = 7,       /* aarch64 baseline */
-    NNF_ISA_NEONDOT = 8,    /* + dot product */
-    NNF_ISA_NEONI8MM = 9,   /* + matrix products of bytes */
-    NNF_ISA_NEONBF16 = 10   /* + matrix products of bfloat16 */
+    NNF_ISA_AVX512VBMI = 5, /* + VBMI: permutations of bytes */
+    NNF_ISA_AVX512BF16 = 6, /* + BF16 */
+    NNF_ISA_AVX512AMX = 7,  /* + AMX tiles of int8 and bf16, AVX-512 IFMA */
+    NNF_ISA_NEON = 8,       /* aarch64 baseline */
+    NNF_ISA_NEONDOT = 9,    /* + dot product */
+    NNF_ISA_NEONI8MM = 10,  /* + matrix products of bytes */
+    NNF_ISA_NEONBF16 = 11   /* + matrix products of bfloat16 */
 };
 
 /* Whether what is built for `isa` may run at `level`. */
 static inline int nnf_isa_includes(int level, int isa)
 {
-    return isa <= level && (isa != NNF_ISA_AVXVNNI || level == NNF_ISA_AVXVNNI);
+    if (isa == NNF_ISA_AVXVNNI || level <= isa)
+        return level == isa;
+    return isa != NNF_ISA_AVX512VBMI || nnf_cpu_permutes_bytes();
 }
 
 enum nnf_tolerance { NNF_EXACT = 0, NNF_APPROX = 1, NNF_REDUCE = 2 };

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .engine cimport Step
-from .kernels cimport effective_isa, isa_name, nnf_isa_includes
+from .kernels cimport effective_isa, includes, isa_name
 from .threads cimport nnf_run, nnf_step
 
 import numpy as np
@@ -67,7 +67,7 @@ def peak_rows():
     cdef const nnf_peak *found = nnf_peaks(&count)
     dicts = []
     for i in range(count):
-        if nnf_isa_includes(effective_isa(), found[i].isa):
+        if includes(found[i].isa):
             dicts.append({"name": found[i].name.decode(), "types": found[i].types.decode(),
                           "isa": isa_name(found[i].isa), "operations": found[i].operations})
     return dicts

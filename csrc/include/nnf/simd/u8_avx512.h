@@ -93,6 +93,14 @@ static inline void u8_rows(B rows[TABLE_ROWS], const uint8_t table[256])
         rows[r] = u8_load_whole(table + BYTES * r);
 }
 
+#if defined(__AVX512VBMI__)
+/* Bytes of the table at codes, in its lower and in its upper half by 7 bits; bit 7 chooses. */
+static inline B u8_at(const B rows[TABLE_ROWS], B codes)
+{
+    return _mm512_mask_mov_epi8(_mm512_permutex2var_epi8(rows[0], codes, rows[1]), _mm512_movepi8_mask(codes),
+                                _mm512_permutex2var_epi8(rows[2], codes, rows[3]));
+}
+#else
 /* The pair of bytes of the table that holds a code's. place: bits 1 to 6 of the code, an element's lowest six; upper:
  * where its bit 7 is set. */
 static inline B u8_pair_at(const B rows[TABLE_ROWS], B place, __mmask32 upper)
@@ -111,5 +119,6 @@ static inline B u8_at(const B rows[TABLE_ROWS], B codes)
     const B second = _mm512_mask_mov_epi8(_mm512_srli_epi16(even, 8), odd_bytes, odd);
     return _mm512_mask_mov_epi8(first, _mm512_test_epi8_mask(codes, u8_all(1)), second);
 }
+#endif
 
 #endif
