@@ -11,6 +11,11 @@ cdef struct turning:
     int width
 
 
+# A length as it is used: another process may own its memory and write to it after the check.
+cdef inline size_t length_of(const turning *p, const uint8_t *lengths, size_t i) noexcept nogil:
+    return min(<uint64_t>index_of(lengths, p.width, i), p.seq)
+
+
 cdef inline void turn_sequence(const turning *p, const uint8_t *x, uint8_t *y, size_t length) noexcept nogil:
     cdef size_t i
     if p.turn != NULL:
@@ -36,10 +41,10 @@ cdef void run_turning(const nnf_step *step, const nnf_run *run, int thread, int 
     for row in range(first, last):
         place = row // p.between % p.outer
         if p.by_length:
-            turn_sequence(p, x + row * whole, y + row * whole, <size_t>index_of(lengths, p.width, place))
+            turn_sequence(p, x + row * whole, y + row * whole, length_of(p, lengths, place))
             continue
         for i in range(p.inner):
-            length = <size_t>index_of(lengths, p.width, i)
+            length = length_of(p, lengths, i)
             source = row if place >= length else row - (2 * place + 1 - length) * p.between
             copy_item(y + row * whole + i * p.item, x + source * whole + i * p.item, p.item)
 
