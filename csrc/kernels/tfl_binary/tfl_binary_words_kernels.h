@@ -8,9 +8,10 @@ static inline WORD NAME(divide)(enum nnf_integer_op op, WORD a, WORD b)
     WORD whole, rest;
     bool is_below;
     if (IN_VECTORS && sizeof(WORD) <= sizeof(int32_t)) {
-        const double exact = (double)(int32_t)a / (b ? (double)(int32_t)b : 1.0);
+        const int32_t divisor = (int32_t)b + (b == 0);
+        const double exact = (double)(int32_t)a / (double)divisor;
         whole = (WORD)(int32_t)(exact > INT32_MAX ? (double)INT32_MIN : exact); /* INT32_MIN / -1 wraps */
-        rest = (WORD)((uint32_t)a - (uint32_t)whole * (uint32_t)b);
+        rest = (WORD)((uint32_t)a - (uint32_t)whole * (uint32_t)divisor);
     } else {
         if (b == 0)
             return 0;
@@ -19,9 +20,9 @@ static inline WORD NAME(divide)(enum nnf_integer_op op, WORD a, WORD b)
         whole = (WORD)(a / b);
         rest = (WORD)(a % b);
     }
-    is_below = op != NNF_QUOTIENT && rest != 0 && ((rest ^ b) & sign) != 0;
-    whole = op == NNF_FLOOR_MOD ? (WORD)(is_below ? rest + b : rest) : (WORD)(whole - is_below);
-    return b ? whole : 0;
+    is_below = (op != NNF_QUOTIENT) & (rest != 0) & (((rest ^ b) & sign) != 0);
+    whole = op == NNF_FLOOR_MOD ? (WORD)(rest + (b & -is_below)) : (WORD)(whole - is_below);
+    return (WORD)(whole & -(b != 0)); /* masks, no branches: those keep compilers from vectors */
 }
 
 /* What wraps is computed in 64 unsigned bits, of which the low ones stay. */

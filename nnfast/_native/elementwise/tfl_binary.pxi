@@ -39,20 +39,34 @@ ctypedef fused integer:
 ctypedef bint (*among_fn)(const void *x, size_t count) noexcept nogil
 
 
-cdef bint has_zero(const integer *x, size_t count) noexcept nogil:
-    cdef size_t i
-    for i in range(count):
-        if x[i] == 0:
+cdef enum:
+    BLOCK = 64  # elements between two looks at what was found: a loop of so many goes in vectors
+
+
+cdef inline bint is_refused(bint negative, integer x) noexcept nogil:
+    return <int64_t>x < 0 if negative else x == 0
+
+
+cdef inline bint any_refused(bint negative, const integer *x, size_t count) noexcept nogil:
+    cdef size_t i, done = 0
+    cdef int found = 0
+    while done + BLOCK <= count:
+        for i in range(BLOCK):
+            found |= is_refused(negative, x[done + i])
+        if found:
             return True
-    return False
+        done += BLOCK
+    for i in range(done, count):
+        found |= is_refused(negative, x[i])
+    return found != 0
+
+
+cdef bint has_zero(const integer *x, size_t count) noexcept nogil:
+    return any_refused(False, x, count)
 
 
 cdef bint has_negative(const integer *x, size_t count) noexcept nogil:
-    cdef size_t i
-    for i in range(count):
-        if <int64_t>x[i] < 0:
-            return True
-    return False
+    return any_refused(True, x, count)
 
 
 cdef among_fn among(integer *kind, str op) except? NULL:
