@@ -1,4 +1,4 @@
-"""The models of single layers that ci/layer_models.py writes."""
+"""The models of single layers that ci/layer_models.py and ci/layer_models_tflite.py write."""
 
 import subprocess
 import sys
@@ -10,11 +10,14 @@ import nnfast
 from helpers.tree import ROOT
 
 
+def written(script, folder):
+    subprocess.run([sys.executable, ROOT / "ci" / script, folder], check=True, capture_output=True)
+    return sorted(folder.iterdir())
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("layers")
-    subprocess.run([sys.executable, ROOT / "ci" / "layer_models.py", folder], check=True, capture_output=True)
-    return sorted(folder.iterdir())
+    return written("layer_models.py", tmp_path_factory.mktemp("layers"))
 
 
 def test_each_layer_runs_in_kernels(files):
@@ -32,3 +35,12 @@ def test_each_layer_runs_in_kernels(files):
             np.testing.assert_array_equal(found, wanted, path.name)
         else:
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-5 * np.abs(wanted).max(), err_msg=path.name)
+
+
+def test_each_tflite_layer_is_left_to_kernels(tmp_path):
+    """But for the mean of int16 codes over many of them."""
+    files, device = written("layer_models_tflite.py", tmp_path), nnfast.Device()
+    assert len(files) > 300
+    slow = {path.stem for path in files
+            if any(row["kernel"] == "numpy" for row in device.prepare(nnfast.load(path)).explain().rows)}
+    assert slow == {"mean_space_int16"}
