@@ -37,12 +37,34 @@ static bool find_near(nnf_check *c, nnf_resize *p, size_t lanes)
     return nnf_resize_find_near(p, lanes, nnf_check_alloc(c, 4 * nnf_resize_near_size(p, lanes)));
 }
 
+/* Two pixels with the last place that vectors pick from between them, and one more. */
+static void check_limit(nnf_check *c, nnf_resize_bilinear_f32_nhwc_fn slow, nnf_resize_bilinear_f32_nhwc_fn fast,
+                        size_t lanes)
+{
+    for (size_t edge = 2 * lanes - 1; edge <= 2 * lanes; edge++) {
+        uint32_t columns[] = {0, (uint32_t)edge};
+        float across[] = {0.25f, 0.25f}, expected[2], actual[2];
+        nnf_resize p = {.width = 2, .channels = 1, .columns = edge + 1, .left = columns, .right = columns,
+                        .across = across};
+        void *work = work_of(c, &p);
+        float *x = nnf_check_alloc(c, 4 * (edge + 1));
+        find_near(c, &p, lanes);
+        nnf_check_fill_f32(c, x, edge + 1, -8, 8);
+        slow(&p, x, x, 0.25f, work, expected);
+        fast(&p, x, x, 0.25f, work, actual);
+        nnf_check_f32(c, expected, actual, 2, NULL, 0);
+        nnf_check_done(c, "limit, edge=%zu", edge);
+    }
+}
+
 void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_resize_bilinear_f32_nhwc_fn slow = (nnf_resize_bilinear_f32_nhwc_fn)twin->fn;
     const nnf_resize_bilinear_f32_nhwc_fn fast = (nnf_resize_bilinear_f32_nhwc_fn)kernel->fn;
     size_t sizes[9];
     nnf_check_sizes(16, sizes);
+    if (kernel->n)
+        check_limit(c, slow, fast, (size_t)kernel->n);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 16; form++) {
             const size_t channels = form & 8 ? s + 1 : sizes[s], width = 1 + 3 * (form & 3), count = width * channels;

@@ -177,9 +177,10 @@ def infer_reverse_sequence(node):
     """Shape of the input; one length for each batch."""
     shape = node["input"].shape
     seq, batch = (place_of(node, name, node.scalar(name), len(shape)) for name in ("seq_axis", "batch_axis"))
-    if seq == batch or node["lengths"].shape != (shape[batch],):
-        node.fail("lengths", f"shape is {list(node['lengths'].shape)}, must be [{shape[batch]}], for another dimension "
-                             "than the sequence's")
+    if seq == batch:
+        node.fail("batch_axis", f"is {node.scalar('batch_axis')}, must be another dimension than seq_axis")
+    if node["lengths"].shape != (shape[batch],):
+        node.fail("lengths", f"shape is {list(node['lengths'].shape)}, must be [{shape[batch]}]")
     return [shape]
 
 
@@ -187,8 +188,9 @@ def compute_reverse_sequence(node, inputs):
     """The first elements of each sequence the other way round."""
     x, lengths = inputs[0], inputs[1]
     seq, batch = (node.scalar(name) % x.ndim for name in ("seq_axis", "batch_axis"))
-    if ((lengths < 0) | (lengths > x.shape[seq])).any():
-        node.fail_run("lengths", f"must be 0 to {x.shape[seq]}")
+    wrong = lengths[(lengths < 0) | (lengths > x.shape[seq])]
+    if wrong.size:
+        node.fail_run("lengths", f"has a {wrong[0]}, must be 0 to {x.shape[seq]}")
     places = np.arange(x.shape[seq])
     picked = np.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
     shape = [1] * x.ndim
