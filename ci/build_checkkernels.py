@@ -17,13 +17,22 @@ sys.path.insert(0, str(ROOT / "ci"))
 
 import c_build  # noqa: E402  (the folder is no package)
 
+FAMILIES = sorted((p.name for p in (ROOT / "csrc/kernels").iterdir() if p.is_dir()), key=len, reverse=True)
+"""Longest name first: a family's check files begin with its name."""
+
+
+def _family_of(check):
+    """The family that a file csrc/checkkernels/check_<family>*.c checks: that of the longest name; None of others."""
+    return next((name for name in FAMILIES if Path(check).stem.startswith(f"check_{name}")), None)
+
 
 def build(output, extra=(), compiler=None, family=None):
     """Compile kernels, registry and checks and link them to `output`; of one family where that is given."""
     compiler = compiler or os.environ.get("CC", "gcc").split()
     checks = [f"check_{family}*.c", "check.c", "main.c"] if family else ["*.c"]
     sources = [*c_build.csrc(f"kernels/{family or '*'}/*.c"),
-               *(source for check in checks for source in c_build.csrc(f"checkkernels/{check}")),
+               *(source for check in checks for source in c_build.csrc(f"checkkernels/{check}")
+                 if not family or _family_of(source) in (None, family)),
                "csrc/kernels/registry.c", *(f"csrc/base/{name}.c" for name in ("cpu", "tiles", "tuning"))]
     extra = [*extra, *([f'-DNNF_FAMILY="{family}/{family}.inc"'] if family else [])]
     flags = " ".join([*compiler, *c_build.c_flags(""), *extra])
@@ -38,7 +47,7 @@ def build(output, extra=(), compiler=None, family=None):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", default="checkkernels")
-    parser.add_argument("--family", choices=sorted(p.name for p in (ROOT / "csrc/kernels").iterdir() if p.is_dir()))
+    parser.add_argument("--family", choices=sorted(FAMILIES))
     parser.add_argument("extra", nargs="*", help="further compiler and linker flags, after --")
     arguments = parser.parse_args()
     build(arguments.output, arguments.extra, family=arguments.family)

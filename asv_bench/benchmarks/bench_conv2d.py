@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/conv2d, csrc/kernels/conv2d_winograd, nnfast/_native/conv/conv2d.pxi: CONV_2D."""
+"""Measures csrc/kernels/conv2d, csrc/kernels/conv2d_narrow, csrc/kernels/conv2d_winograd: CONV_2D."""
 
 from . import common
 

@@ -146,11 +146,14 @@ class Matrix:
 
     taps: None, or (rows, columns), ranges of those positions of a filter that the product uses; where these are empty,
     a position of zero points. is_turned: the units are the weights' last dimension, and there is one channel.
+    joined: (groups that are one product, units of each), of constant weights: a unit has zero points for the channels
+    of the others.
     """
 
     weights: Tensor
     taps: tuple | None = None
     is_turned: bool = False
+    joined: tuple = (1, 1)
 
     @property
     def units(self):
@@ -158,12 +161,12 @@ class Matrix:
 
     @property
     def channels(self):
-        return 1 if self.is_turned else self.weights.shape[-1]
+        return 1 if self.is_turned else self.weights.shape[-1] * self.joined[0]
 
     @property
     def depth(self):
         if self.taps is None:
-            return prod(self.weights.shape) // self.units
+            return prod(self.weights.shape) // self.units * self.joined[0]
         return max(1, len(self.taps[0]) * len(self.taps[1])) * self.channels
 
     def value(self):
@@ -174,11 +177,20 @@ class Matrix:
         elif self.taps is not None:
             rows, columns = self.taps
             values = values[:, rows][:, :, columns] if rows and columns else self._nothing()
+        elif self.joined[0] > 1:
+            count, units = self.joined
+            places = np.arange(self.units) // units % count
+            joined = np.full((self.units, *values.shape[1:3], count, values.shape[3]), self._zero, values.dtype)
+            joined[np.arange(self.units), :, :, places] = values
+            values = joined
         return np.ascontiguousarray(values.reshape(self.units, -1))
 
+    @property
+    def _zero(self):
+        return 0 if self.weights.channel_quant is not None else self.weights.zero_point
+
     def _nothing(self):
-        zero = 0 if self.weights.channel_quant is not None else self.weights.zero_point
-        return np.full((self.units, self.channels), zero, self.weights.dtype)
+        return np.full((self.units, self.channels), self._zero, self.weights.dtype)
 
     def slot(self, b):
         """Slot of the array, of computed weights, or of constant ones for a step that packs."""
@@ -227,6 +239,10 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
         packed = b.temp(conv.packed_bytes_conv2d(*size, False))
         b.emit(conv.PackF32((matrix.slot(b), b.slot(node["bias"]), packed), *size))
         b.emit(conv.Conv2dF32(slots_with(packed), *shape, *clamp, place))
+    elif conv.narrow_suits(win, depth, units, False, place):
+        slots = constant(lambda: np.concatenate([bias, matrix.value().ravel()]).view(np.uint8),
+                         4 * units * (size[1] + 1))
+        b.emit(conv.Conv2dNarrowF32(slots, *shape, *clamp, place))
     elif place is None and not matrix.is_turned and b.in_bf16(source) and conv.bf16_suits(win, depth):
         slots = constant(lambda: conv.pack_conv2d_bf16(matrix.value(), bias, win, batch, b.threads),
                          conv.packed_bytes_bf16(win, batch, depth, units))
@@ -275,14 +291,32 @@ def _emit_by_patches(node, b, weights, shape, patch, zero_point, target):
                                  requantize.codes(node), source.dtype == np.int8, patch))
 
 
+def _emit_narrow(node, b, matrix, shape, place, target):
+    """A layer of 8-bit codes to few output channels, by weights without zero point."""
+    source, (win, _, channels, units) = node["input"], shape
+    signed = source.dtype == np.int8
+
+    def pack():
+        return conv.pack_narrow_q8(matrix.value(), node["bias"].value, win, channels, source.zero_point, signed,
+                                   *_scales(node, units, False), place)
+
+    nbytes = conv.packed_bytes_narrow_q8(win, channels, units, place)
+    packed = b.packed([matrix.weights], np.uint8, pack, lambda found: conv.fits_narrow_q8(found, units, nbytes))
+    b.emit(conv.Conv2dNarrowQ8((b.slot(source), b.const(packed), target), *shape, source.zero_point,
+                               requantize.codes(node), signed, place))
+
+
 def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     """As emit, for 8-bit codes."""
     source, weights, (win, batch, channels, units) = node["input"], matrix.weights, shape
     zero_point = weights.zero_point if weights.channel_quant is None else 0
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
-    in_place = place is None and not once and not is_computed \
-        and zero_point == (0 if weights.dtype == np.int8 else 128) and conv.lines_q8_suits(win, channels, signed)
+    is_plain = not once and not is_computed and zero_point == (0 if weights.dtype == np.int8 else 128)
+    if is_plain and conv.narrow_suits(win, channels, units, True, place):
+        _emit_narrow(node, b, matrix, shape, place, target)
+        return
+    in_place = place is None and is_plain and conv.lines_q8_suits(win, channels, signed)
     if not in_place and place is None and matrix.taps is None and not once and not is_computed and not matrix.is_turned:
         patch = _patch(b, weights, zero_point, signed, conv.winograd_q8_patches(win, batch, units, channels))
         if patch:

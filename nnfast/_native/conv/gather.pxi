@@ -2,7 +2,8 @@
 
 gather() walks the windows of neighbouring output pixels, one filter row at a time, in stretches of `across` filter
 columns that lie side by side in the image. What it does with a stretch follows from the type of the destination, at
-compile time: float32 kernels take addresses, the others copies that are rounded to bfloat16 or made unsigned.
+compile time: float32 kernels and those for few output channels take addresses, the others copies that are rounded to
+bfloat16 or made unsigned.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -46,10 +47,24 @@ ctypedef struct gathered_q8:
     uint32_t *sums              # of the codes of each row; NULL: none
 
 
+ctypedef struct gathered_codes:
+    const uint8_t **to          # addresses [taps][m]
+    size_t m
+    const uint8_t *pads         # a stretch outside the image
+    uint8_t *copies             # where the next stretch goes that crosses the border
+    int32_t pad                 # code beside the image
+
+
 ctypedef fused gathered:
     gathered_f32
+    gathered_codes
     gathered_bf16
     gathered_q8
+
+
+cdef inline size_t bytes_of_input(const gathered *to) noexcept nogil:
+    """Of one element of the image."""
+    return 1 if gathered is gathered_q8 or gathered is gathered_codes else sizeof(float)
 
 
 cdef inline void take(const geometry *g, gathered *to, size_t step, size_t tap, size_t row, size_t count,
@@ -57,10 +72,15 @@ cdef inline void take(const geometry *g, gathered *to, size_t step, size_t tap, 
     """Stretches from x on, `step` elements apart, under tap `tap` of rows row..row+count-1; all inside the image."""
     cdef size_t n = g.across * g.channels, k
     cdef const float **a
+    cdef const uint8_t **b
     if gathered is gathered_f32:
         a = to.to + tap * to.m + row
         for k in range(count):
             a[k] = <const float *>x + k * step
+    elif gathered is gathered_codes:
+        b = to.to + tap * to.m + row
+        for k in range(count):
+            b[k] = <const uint8_t *>x + k * step
     elif gathered is gathered_bf16:
         k = row * to.lda + tap * n
         if n == to.lda == step:     # one row after the other on both sides
@@ -84,6 +104,12 @@ cdef inline void take_edge(const geometry *g, gathered *to, size_t tap, size_t r
             memset(to.copies, 0, n * sizeof(float))
             memcpy(to.copies + head, x, count * sizeof(float))
             to.copies += n
+    elif gathered is gathered_codes:
+        to.to[tap * to.m + row] = <const uint8_t *>to.copies if count else to.pads
+        if count:
+            memset(to.copies, to.pad, n)
+            memcpy(to.copies + head, x, count)
+            to.copies += n
     elif gathered is gathered_bf16:
         at += row * to.lda
         memset(to.to + at, 0, n * sizeof(uint16_t))
@@ -105,7 +131,7 @@ cdef void take_parts(const geometry *g, gathered *to, size_t tap, size_t row, si
 
     line: the input row, NULL above and below the image.
     """
-    cdef ptrdiff_t pixel = g.pixel * (1 if gathered is gathered_q8 else <ptrdiff_t>sizeof(float)), run, lo, hi
+    cdef ptrdiff_t pixel = g.pixel * <ptrdiff_t>bytes_of_input(to), run, lo, hi
     while count:
         run = 1
         if line == NULL:
@@ -124,7 +150,7 @@ cdef void take_parts(const geometry *g, gathered *to, size_t tap, size_t row, si
 
 cdef void gather(const geometry *g, gathered *to, const void *x, size_t first, size_t last) noexcept nogil:
     """Rows of output pixels first..last-1 of the images at x."""
-    cdef ptrdiff_t pixel = g.pixel * (1 if gathered is gathered_q8 else <ptrdiff_t>sizeof(float))
+    cdef ptrdiff_t pixel = g.pixel * <ptrdiff_t>bytes_of_input(to)
     cdef ptrdiff_t area = g.out_height * g.out_width, at = first, end = last, step = g.stride_x * g.pixel
     cdef ptrdiff_t image, y, column, pixels, inner, iy, ix, i, j, tap
     cdef const char *line

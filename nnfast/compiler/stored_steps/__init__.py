@@ -19,6 +19,8 @@ from .windows import (
     Conv2dF32,
     Conv2dLineF32,
     Conv2dLinesQ8,
+    Conv2dNarrowF32,
+    Conv2dNarrowQ8,
     Conv2dQ8,
     Conv2dWinogradF32,
     Conv2dWinogradQ8,
@@ -28,9 +30,9 @@ from .windows import (
 )
 
 AnyStep = (
-    Conv2dF32 | Conv2dLineF32 | Conv2dWinogradF32 | Conv2dQ8 | Conv2dLinesQ8 | Conv2dWinogradQ8 | DepthwiseConv2DF32
-    | DepthwiseConv2DQ8 | Pool2D | BinaryF32 | BinaryQ8 | UnaryF32 | ClampF32 | LookupQ8 | SoftmaxF32 | SoftmaxQ8
-    | Concatenate | RecurrentF32 | LstmF32 | Bands | Blocks)
+    Conv2dF32 | Conv2dLineF32 | Conv2dNarrowF32 | Conv2dWinogradF32 | Conv2dQ8 | Conv2dLinesQ8 | Conv2dNarrowQ8
+    | Conv2dWinogradQ8 | DepthwiseConv2DF32 | DepthwiseConv2DQ8 | Pool2D | BinaryF32 | BinaryQ8 | UnaryF32 | ClampF32
+    | LookupQ8 | SoftmaxF32 | SoftmaxQ8 | Concatenate | RecurrentF32 | LstmF32 | Bands | Blocks)
 """Union of all record classes."""
 
 _MODULES = conv, elementwise, engine, movement, recurrent, reduction, spatial

@@ -47,6 +47,20 @@ class Conv2dLineF32(ConvolutionF32):
         return self.accesses(plan)
 
 
+class Conv2dNarrowF32(ConvolutionF32):
+    place: None = None
+
+    def reach(self, plan):
+        require(len(self.slots) == 3, f"{len(self.slots)} slots")
+        self.window.check()
+        depth = self.window.taps * self.channels
+        plan.constant(self.slots[1], 4 * self.units * (depth + 1))
+        require(conv.narrow_suits(self.window, self.channels, self.units, False), "a window for another kernel")
+        x, w, y = self.slots
+        return ([(x, self.window.read(self.batch, self.channels, 4)), (w, 4 * self.units * (depth + 1))],
+                [(y, self.window.made(self.batch, self.units, 4))])
+
+
 class Conv2dWinogradF32(StepWithArrays):
     slots: tuple[Index, Index, Index]
     window: Window
@@ -110,6 +124,23 @@ class Conv2dQ8(ConvolutionQ8):
                              scale)
         depth = self.window.taps * self.channels
         _check_packed_q8(plan, step, self.units, depth, self.scale is not None)
+        return step
+
+
+class Conv2dNarrowQ8(ConvolutionQ8):
+    input_zero_point: Byte
+    output: tuple[Byte, Byte, Byte]
+    signed: bool
+    place: None = None
+
+    def reach(self, plan):
+        accesses = super().reach(plan)
+        require(conv.narrow_suits(self.window, self.channels, self.units, True), "a window for another kernel")
+        return accesses
+
+    def make(self, plan):
+        step = super().make(plan)
+        _check_packed(plan, step, lambda array: conv.fits_narrow_q8(array, self.units, step.packed))
         return step
 
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nnf/unroll.h"
+
 enum { LANES = 16 };
 
 typedef __m512 V;
@@ -32,6 +34,19 @@ static inline int has_nan(V x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) !
 static inline V clamp(V x, float limit) { return between(all(-limit), all(limit), x); }
 static inline V inverse_root(float x) { return _mm512_div_ps(all(1.0f), _mm512_sqrt_ps(all(x))); }
 static inline float total(V x) { return _mm512_reduce_add_ps(x); }
+
+/* Of 8 vectors: the sum of the lanes of each. */
+static inline void totals_of_8(const V x[8], float y[8])
+{
+    __m256 half[8];
+    NNF_UNROLL
+    for (int i = 0; i < 8; i++)
+        half[i] = _mm256_add_ps(_mm512_castps512_ps256(x[i]), _mm512_extractf32x8_ps(x[i], 1));
+    const __m256 a = _mm256_hadd_ps(_mm256_hadd_ps(half[0], half[1]), _mm256_hadd_ps(half[2], half[3]));
+    const __m256 b = _mm256_hadd_ps(_mm256_hadd_ps(half[4], half[5]), _mm256_hadd_ps(half[6], half[7]));
+    _mm256_storeu_ps(y, _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31)));
+}
+
 static inline V bits_and(V a, V b) { return _mm512_and_ps(a, b); }
 static inline V bits_or(V a, V b) { return _mm512_or_ps(a, b); }
 static inline V divide(V a, V b) { return _mm512_div_ps(a, b); }

@@ -66,6 +66,13 @@ static inline V clamp(V x, float limit) { return between(all(-limit), all(limit)
 static inline V inverse_root(float x) { return vdivq_f32(all(1.0f), vsqrtq_f32(all(x))); }
 static inline float total(V x) { return vaddvq_f32(x); }
 
+/* Of 8 vectors: the sum of the lanes of each. */
+static inline void totals_of_8(const V x[8], float y[8])
+{
+    vst1q_f32(y, vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3])));
+    vst1q_f32(y + 4, vpaddq_f32(vpaddq_f32(x[4], x[5]), vpaddq_f32(x[6], x[7])));
+}
+
 static inline V bits_and(V a, V b)
 {
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
