@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from .._native import conv
 from ..model.types import OperationType
 from . import conv2d, requantize, window
-from .base import OpDef, forms
+from .base import OpDef, forms, is_quant8
 
 _TENSORS = "input:T filter:W bias:B"
 _END = "num_groups:i32 activation:i32 layout:bool"
@@ -43,15 +44,28 @@ def _compute(node, inputs):
     return conv2d.convolve(node, inputs, sums)
 
 
+def _groups_at_once(node, units, groups):
+    """Groups, of so many units each, that together are one product: what a panel of weights has room for anyway.
+
+    Only of codes: zeros that meet an infinite float are not zero.
+    """
+    if not is_quant8(node["input"]) or node["filter"].value is None or node["bias"].value is None:
+        return 1
+    return max((n for n in range(1, groups + 1) if groups % n == 0 and n * units <= conv.narrow_panel_q8()), default=1)
+
+
 def _lower(node, b):
     win = conv2d.geometry(node)
     reason = conv2d.refusal(node, win.is_padded, b)
     if reason is None:
         (batch, _, _, channels), (_, height, width, units) = node["input"].shape, node.outputs[0].shape
         groups = node.scalar("num_groups")
-        place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
-                                 group=channels // groups, out_group=units // groups)
-        conv2d.emit(node, b, conv2d.Matrix(node["filter"]), win, batch, place)
+        joined = _groups_at_once(node, units // groups, groups)
+        matrix = conv2d.Matrix(node["filter"], joined=(joined, units // groups))
+        products = groups // joined
+        place = conv2d.Placement(channels, units, width * units, height * width * units, groups=products,
+                                 group=channels // products, out_group=units // products)
+        conv2d.emit(node, b, matrix, win, batch, place)
         conv2d.emit_check(node, b, win.is_padded)
     return reason
 

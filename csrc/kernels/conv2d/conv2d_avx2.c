@@ -26,8 +26,8 @@ INLINE void store_columns(const __m256 whole[M][2], int rows, int vectors, size_
 
 INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors, const int fetch)
 {
-    /* With few rows one sum per output would wait for its own additions: split the depth over several. */
-    const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+    /* With few sums one per output would wait for its own additions: split the depth over several. */
+    const int chains = vectors == 1 ? (rows <= 3 ? 4 : 2) : rows == 1 ? 4 : rows == 2 ? 2 : 1;
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
     const char *next = t->lines ? t->prefetch : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;

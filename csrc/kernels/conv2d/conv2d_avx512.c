@@ -98,6 +98,61 @@ NNF_UNROLL
     }
 }
 
+INLINE void add_half_product(__m256 *sum, __m256 x, __m256 w)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(w));
+}
+
+/* The last columns of a tile, no more than 8: half of their panel's vectors, of which Zen 4 multiplies twice as many. */
+INLINE void run_half(const nnf_conv2d_f32_tile *t, const int rows, size_t j)
+{
+    const int chains = rows <= 3 ? 4 : 2;
+    const float *w = t->w + j * (t->taps * t->depth + 1);
+    __m256 sum[4][M];
+NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        sum[0][i] = _mm256_load_ps(w);
+NNF_UNROLL
+        for (int c = 1; c < chains; c++)
+            sum[c][i] = _mm256_setzero_ps();
+    }
+    w += 16;
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[M];
+NNF_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = t->a[tap * M + (size_t)i];
+        size_t k = 0;
+        for (; k + STEPS <= t->depth; k += STEPS) {
+NNF_UNROLL
+            for (int s = 0; s < STEPS; s++, w += 16) {
+                const __m256 low = _mm256_load_ps(w);
+NNF_UNROLL
+                for (int i = 0; i < rows; i++)
+                    add_half_product(&sum[s % chains][i], _mm256_broadcast_ss(a[i] + k + (size_t)s), low);
+            }
+        }
+        for (; k < t->depth; k++, w += 16) {
+            const __m256 low = _mm256_load_ps(w);
+NNF_UNROLL
+            for (int i = 0; i < rows; i++)
+                add_half_product(&sum[0][i], _mm256_broadcast_ss(a[i] + k), low);
+        }
+    }
+    const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
+    const __mmask8 mask = (__mmask8)(0xFF >> (8 - (t->columns - j)));
+    float *c = t->c + j;
+NNF_UNROLL
+    for (int i = 0; i < rows; i++, c += t->ldc) {
+        __m256 y = sum[0][i];
+        if (chains == 2)
+            y = _mm256_add_ps(y, sum[1][i]);
+        if (chains == 4)
+            y = _mm256_add_ps(_mm256_add_ps(y, sum[1][i]), _mm256_add_ps(sum[2][i], sum[3][i]));
+        _mm256_mask_storeu_ps(c, mask, _mm256_min_ps(hi, _mm256_max_ps(lo, y)));
+    }
+}
+
 INLINE void run_rows(const nnf_conv2d_f32_tile *t, const int vectors, const int fetch)
 {
     switch (t->rows) {
@@ -123,8 +178,26 @@ void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
         run_rows(t, 2, 4);
     else if (wide)
         run_rows(t, 2, 2);
-    if (wide < t->columns)
+    if (wide == t->columns)
+        return;
+    if (t->columns - wide > N / 4) {
         run_rows(t, 1, 2);
+        return;
+    }
+    switch (t->rows) {
+    case 1: run_half(t, 1, wide); break;
+    case 2: run_half(t, 2, wide); break;
+    case 3: run_half(t, 3, wide); break;
+    case 4: run_half(t, 4, wide); break;
+    case 5: run_half(t, 5, wide); break;
+    case 6: run_half(t, 6, wide); break;
+    case 7: run_half(t, 7, wide); break;
+    case 8: run_half(t, 8, wide); break;
+    case 9: run_half(t, 9, wide); break;
+    case 10: run_half(t, 10, wide); break;
+    case 11: run_half(t, 11, wide); break;
+    default: run_half(t, 12, wide); break;
+    }
 }
 
 /* Pixels of a line: each third has an address of its own, the others are one and two steps behind it. */

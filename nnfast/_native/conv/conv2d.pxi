@@ -10,6 +10,8 @@ that lie in another core's cache are what nobody prefetches (196x512x512 on two 
 step may do several such products, the groups of a grouped convolution, and may scatter its output pixels.
 """
 
+from libc.stdint cimport uintptr_t
+
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, nnf_tuning, pick, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
@@ -34,7 +36,8 @@ cdef struct conv2d_f32:
     size_t weights              # bytes of a group's packed weights
     bint streamed               # they come from beyond the level 2 cache
     size_t own                  # output pixels of a thread from which on it reads all weights
-    const float *zeros          # `depth` of them: a tap outside the input
+    bint beside                 # the inputs of groups lie side by side, and each has one panel
+    const float *zeros          # of a tap outside the input, as many as the taps of all groups read there
     float lo, hi
     int next_weights, out              # which slots are the weights of a later step, if any, and the outputs
     size_t fetched              # bytes of those weights
@@ -90,6 +93,35 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             go_on(&w, panels)
 
 
+cdef void tiles_of_groups_f32(const conv2d_f32 *p, const float *x, const char *weights, float *y,
+                              unsigned char *scratch, size_t tile, size_t last) noexcept nogil:
+    """Tiles tile..last-1 of all groups, of one panel each: where the inputs of the next group lie follows from where
+    those of this one do."""
+    cdef const float **a = <const float **>scratch
+    cdef gathered_f32 to
+    cdef nnf_conv2d_f32_tile t
+    cdef size_t low, group, i, step = p.place.group * sizeof(float)
+    cdef uintptr_t *places = <uintptr_t *>scratch
+    to.to, to.m, to.zeros, to.copies = a, p.s.m, p.zeros, NULL
+    t.columns, t.taps, t.depth, t.a, t.lines = p.s.columns, p.taps, p.depth, a, 0
+    t.ldc, t.lo, t.hi = p.s.n if p.place.scattered else p.place.out_pixel, p.lo, p.hi
+    for tile in range(tile, last):
+        low = tile_start(&p.s, tile)
+        t.rows = tile_start(&p.s, tile + 1) - low
+        gather(&p.g, &to, x, low, low + t.rows)
+        for group in range(p.place.groups):
+            t.w = <const float *>(weights + group * p.weights)
+            t.c = y + group * p.place.out_group + low * t.ldc
+            if p.place.scattered:
+                t.c = <float *>(scratch + p.tile)
+            p.kernel(&t)
+            if p.place.scattered:
+                scatter(&p.place, p.g.out_height, p.g.out_width, low, low + t.rows, t.c, p.s.n * sizeof(float),
+                        y + group * p.place.out_group, t.columns, sizeof(float))
+            for i in range(p.taps * p.s.m):
+                places[i] += step   # those of rows that are not there, too
+
+
 cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const conv2d_f32 *p = <const conv2d_f32 *>step.params
     cdef const float *x = <const float *>run.slot[step.slots[0]]
@@ -105,6 +137,10 @@ cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, i
         cut(&s, last - item)
         s.group = min(s.group, s.tiles)
         group_f32(p, &s, item, x, <const float *>w, y, scratch, 0, s.tiles * s.panels, prefetch, p.fetched)
+        return
+    if p.beside and p.s.tiles >= <size_t>threads:
+        nnf_share(p.s.tiles, thread, threads, &item, &last)
+        tiles_of_groups_f32(p, x, w, y, scratch, item, last)
         return
     nnf_share(p.place.groups * each, thread, threads, &item, &last)
     while item < last:
@@ -174,7 +210,7 @@ cdef class Conv2dF32(Step):
         self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
         self.p.weights = lines(sizeof(float) * nnf_pack_conv2d_f32_size(units, taps * channels, row.n))
         self.packed = self.p.place.groups * self.p.weights
-        cdef size_t row_bytes = sizeof(float) * taps * channels, near
+        cdef size_t row_bytes = sizeof(float) * taps * channels, near, outside
         plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         self.p.s.group = 1
         self.p.streamed = self.streamed = self.p.weights > sizes.conv_streamed
@@ -184,7 +220,9 @@ cdef class Conv2dF32(Step):
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m
             self.p.s.group = max(1, min(self.p.s.tiles, sizes.conv_rows // near))
-        zeros = aligned_bytes(self.p.depth * sizeof(float))
+        self.p.beside = self.p.place.groups > 1 and self.p.s.panels == 1 and not g.plain and g.across == 1
+        outside = self.p.depth + ((self.p.place.groups - 1) * self.p.place.group if self.p.beside else 0)
+        zeros = aligned_bytes(outside * sizeof(float))
         zeros[:] = 0
         cdef unsigned char[::1] view = zeros
         self.keep = zeros

@@ -213,6 +213,11 @@ cdef bint adds_in_16_bits(const nnf_kernel *row) noexcept nogil:
     return row.isa == NNF_ISA_AVX2 or row.isa == NNF_ISA_AVX512
 
 
+def narrow_panel_q8():
+    """Columns of the narrowest panel of weights, which fewer units do not fill."""
+    return pick("conv2d_qu8_qs8c_nhwc").n // 2
+
+
 def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
                    const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1, bint raw=False):
     """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
