@@ -3,8 +3,8 @@
 #include "conv2d_narrow_q8_avx2.h"
 #include "nnf/simd/f32_avx2.h"
 
-#define KERNEL_F32(op) op##__avx2_k8
-#define KERNEL_Q8(op) op##__avx2_k16
+#define KERNEL_F32(op) op##__avx2_8
+#define KERNEL_Q8(op) op##__avx2_16
 
 enum { CODES = 16, IS_SIGNED = 0 };
 

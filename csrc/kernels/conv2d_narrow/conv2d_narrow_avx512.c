@@ -3,8 +3,8 @@
 #include "conv2d_narrow_q8_avx512.h"
 #include "nnf/simd/f32_avx512.h"
 
-#define KERNEL_F32(op) op##__avx512_k16
-#define KERNEL_Q8(op) op##__avx512_k32
+#define KERNEL_F32(op) op##__avx512_16
+#define KERNEL_Q8(op) op##__avx512_32
 
 enum { CODES = 32, IS_SIGNED = 0 };
 

@@ -2,7 +2,7 @@
 
 #include "conv2d_narrow_q8_avx512.h"
 
-#define KERNEL_Q8(op) op##__avx512vnni_k64
+#define KERNEL_Q8(op) op##__avx512vnni_64
 
 enum { CODES = 64, IS_SIGNED = 0 };
 

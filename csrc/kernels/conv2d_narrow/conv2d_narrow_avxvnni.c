@@ -2,7 +2,7 @@
 
 #include "conv2d_narrow_q8_avx2.h"
 
-#define KERNEL_Q8(op) op##__avxvnni_k32
+#define KERNEL_Q8(op) op##__avxvnni_32
 
 enum { CODES = 32, IS_SIGNED = 0 };
 

@@ -3,8 +3,8 @@
 #include "conv2d_narrow_q8_neon.h"
 #include "nnf/simd/f32_neon.h"
 
-#define KERNEL_F32(op) op##__neon_k4
-#define KERNEL_Q8(op) op##__neon_k16
+#define KERNEL_F32(op) op##__neon_4
+#define KERNEL_Q8(op) op##__neon_16
 
 enum { CODES = 16, IS_SIGNED = 1 };
 

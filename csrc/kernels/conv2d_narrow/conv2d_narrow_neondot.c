@@ -2,7 +2,7 @@
 
 #include "conv2d_narrow_q8_neon.h"
 
-#define KERNEL_Q8(op) op##__neondot_k16
+#define KERNEL_Q8(op) op##__neondot_16
 
 enum { CODES = 16, IS_SIGNED = 1 };
 
