@@ -104,11 +104,11 @@ def run_native_all(node, arrays, threads=1):
     return found, build.steps
 
 
-def check_all_ways(node, arrays, rtol=0.0, atol=0.0):
+def check_all_ways(node, arrays, rtol=0.0, atol=0.0, unit=None):
     """The node is native and gives its reference's results at every level, the same with one thread and with two.
 
     arrays: of the first inputs, None for scalars and constants. Without a tolerance the results must be equal; a NaN
-    equals a NaN.
+    equals a NaN. unit: what results are measured in, element by element, if not in ones.
     """
     inputs = [arrays[i] if i < len(arrays) and arrays[i] is not None else t.value for i, t in enumerate(node.inputs)]
     wanted = node.op.compute(node, inputs)
@@ -118,6 +118,8 @@ def check_all_ways(node, arrays, rtol=0.0, atol=0.0):
         two, _ = run_native_all(node, arrays, 2)
         for first, second, array in zip(one, two, wanted, strict=True):
             assert first.tobytes() == second.tobytes(), level
+            if unit is not None:
+                first, array = first / unit, array / unit
             np.testing.assert_allclose(first, array, rtol=rtol, atol=atol, err_msg=f"{level}: {steps[0].kernel}")
 
 

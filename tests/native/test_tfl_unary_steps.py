@@ -56,9 +56,9 @@ def test_curves(name, count, spread, seed):
        seed=st.integers(0, 99))
 @settings(max_examples=25)
 def test_gelu(approximate, count, spread, seed):
-    """1 + erf and 1 + tanh have few digits far below 0, where the definition is off by some 1e-15."""
+    """1 + erf and 1 + tanh have few digits far below 0: results are off by so much of the argument."""
     x = floats(count, spread, seed)
-    check_all_ways(unary("GELU", "F32", (count,), flag(approximate)), [x], rtol=1e-6, atol=1e-14)
+    check_all_ways(unary("GELU", "F32", (count,), flag(approximate)), [x], rtol=0, atol=2.5e-7, unit=abs(x) + 1e-30)
 
 
 @given(alpha=st.sampled_from([0.0, 0.2, -0.5, 1.5]), seed=st.integers(0, 99))

@@ -7,27 +7,17 @@
 
 #include "nnf/unroll.h"
 
-/* r of x = n log(2) + r with |r| <= log(2)/2. */
-static inline V exponential_rest(V x, V *n)
+/* x = n log(2) + r with |r| <= log(2)/2; e^r - 1 = r + r^2 q(r), q within 3e-9. */
+static inline V exponential_near(V x, V *n)
 {
     *n = nearest_product(x, all(1.44269504f));
-    return fnmadd(*n, all(-2.12194440e-4f), fnmadd(*n, all(0.693359375f), x));
-}
-
-/* e^r - 1 = r + r^2 q(r) for |r| <= log(2)/2, q within 3e-9. */
-static inline V exponential_of_rest(V r)
-{
+    const V r = fnmadd(*n, all(-2.12194440e-4f), fnmadd(*n, all(0.693359375f), x));
     V p = all(1.381422160193324e-03f);
     p = fmadd(p, r, all(8.36889911442995e-03f));
     p = fmadd(p, r, all(4.166840389370918e-02f));
     p = fmadd(p, r, all(1.666651964187622e-01f));
     p = fmadd(p, r, all(4.999999403953552e-01f));
     return fmadd(p, mul(r, r), r);
-}
-
-static inline V exponential_near(V x, V *n)
-{
-    return exponential_of_rest(exponential_rest(x, n));
 }
 
 /* e^x = 2^n e^r for x <= 89, from where on it is infinite; a NaN stays one. Where x is below -104 the result is below half

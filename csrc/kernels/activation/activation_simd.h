@@ -12,51 +12,37 @@
 enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP, OP_LOG, OP_SIN,
           OP_COS, OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH, OP_SILU };
 
-/* e^(x - low) for x <= 0 and a low that is small beside 1, as exponential(). */
-INLINE V exponential_of_difference(V x, V low)
+/* x (1/2 + g(x)) for an odd g, the quotient x P(x^2) / Q(x^2) up to `end`, from where on it is 1/2 to the last bit:
+ * within 1.6e-7 |x|. So results far below 0, as those of definitions in float, have the digits of 1 + erf or 1 + tanh. */
+INLINE V gelu_by(V x, float end, const float p[6], const float q[5])
 {
-    const V least = all(-104.0f);
-    const bool is_normal = SLOW_POWERS && all_above(x, all(-87.0f));
-    V n;
-    const V rest = sub(exponential_rest(is_normal ? x : largest(least, x), &n), low);
-    const V e = add(exponential_of_rest(rest), all(1.0f));
-    return is_normal ? times_normal_power(e, n) : times_power(zero_above(least, x, e), n);
+    const V near = clamp(x, end), square = mul(near, near);
+    V above = all(p[5]), below = all(q[4]);
+    NNF_UNROLL
+    for (int k = 4; k >= 0; k--) {
+        above = fmadd(above, square, all(p[k]));
+        below = fmadd(below, square, all(k ? q[k - 1] : 1));
+    }
+    const V g = clamp(divide(mul(near, above), below), 0.5f);
+    return mul(x, add(all(0.5f), g));
 }
 
-/* x F(x). F(-a) = e^(-a^2 / 2) r(a) for a >= 0, r by a polynomial of 1 / (1 + 0.3 a), within 2.2e-8 of it; from a = 15
- * on it is below every float. What the square loses in its rounding counts in the power. */
 INLINE V gelu(V x)
 {
-    static const float r[] = {-2.0628653466701508e-02f, 1.1246475577354431e-01f,  -2.2828471660614014e-01f,
-                              1.9188322126865387e-01f,  -7.9509116709232330e-02f, 9.6204906702041626e-02f,
-                              7.8372225165367126e-02f,  1.1023934930562973e-01f,  1.1957132071256638e-01f,
-                              1.1968671530485153e-01f};
-    const V a = at_most(all(15), size_of(x)), t = divide(all(1), fmadd(a, all(0.3f), all(1)));
-    V p = all(r[0]);
-    NNF_UNROLL
-    for (int k = 1; k < 10; k++)
-        p = fmadd(p, t, all(r[k]));
-    p = mul(p, t);
-    const V half = mul(a, all(-0.5f)), square = mul(a, half);
-    const V power = exponential_of_difference(square, fnmadd(a, half, square));
-    /* x F(-a), and where x is not below 0, x - a F(-a); a is less than an infinite x. */
-    const V tail = mul(mul(unless_below(x, a, x), p), power);
-    return unless_below(x, sub(x, tail), tail);
+    static const float p[] = {3.9894222155374598e-01f, 3.4376162295474279e-02f, 4.7072631847803123e-03f,
+                              1.7385135691602428e-04f, 6.3565414266233902e-06f, 2.2145303931846682e-08f};
+    static const float q[] = {2.5283397335304525e-01f, 2.8940120370418911e-02f, 1.9129816500363902e-03f,
+                              7.5102152680141561e-05f, 1.1802124315077777e-06f};
+    return gelu_by(x, 5.6f, p, q);
 }
 
-/* x times the logistic function of x (c + d x^2), whose argument has a second word for what its roundings lose: where it
- * is far below 0 the power would have too few digits. Beyond 12 the results are x and 0. */
 INLINE V gelu_tanh(V x)
 {
-    const float c = 1.5957692f, c_low = -4.5340680e-8f, d = 7.1354814e-2f, d_low = 2.3988324e-9f;
-    const V a = at_most(all(12), size_of(x)), square = mul(a, a), square_low = fnmadd(a, a, square);
-    const V term = mul(all(d), square), term_low = fnmadd(all(d), square, term);
-    const V w = add(all(c), term), back = sub(w, all(c));
-    const V w_low = add(sub(all(c), sub(w, back)), sub(term, back));
-    const V rest = fnmadd(all(d), square_low, fmadd(all(d_low), square, sub(add(w_low, all(c_low)), term_low)));
-    const V v = mul(a, w), v_low = fmadd(a, rest, negative(fnmadd(a, w, v)));
-    const V e = exponential_of_difference(negative(v), v_low), whole = add(all(1), e);
-    return unless_below(x, divide(x, whole), mul(divide(x, whole), e));
+    static const float p[] = {3.9894232295520465e-01f, 3.0296239597921010e-02f, 3.6309970243951959e-03f,
+                              1.3286833109784463e-04f, 7.0694512057731655e-06f, 2.4276891226846357e-08f};
+    static const float q[] = {2.4343378939637927e-01f, 2.4301479291807940e-02f, 1.2958437549163975e-03f,
+                              7.5662019489408292e-05f, 1.3236662036311442e-06f};
+    return gelu_by(x, 5.2f, p, q);
 }
 
 /* log x = n log(2) + log(1 + f), where x = 2^n (1 + f) with 2/3 <= 1 + f < 4/3; log(1 + f) = f - f^2 / 2 + f^3 p(f),
