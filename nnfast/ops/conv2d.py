@@ -239,7 +239,7 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
         packed = b.temp(conv.packed_bytes_conv2d(*size, False))
         b.emit(conv.PackF32((matrix.slot(b), b.slot(node["bias"]), packed), *size))
         b.emit(conv.Conv2dF32(slots_with(packed), *shape, *clamp, place))
-    elif conv.narrow_suits(win, depth, units, False, place):
+    elif conv.narrow_suits(win, batch, depth, shape[3], False, place):
         slots = constant(lambda: np.concatenate([bias, matrix.value().ravel()]).view(np.uint8),
                          4 * units * (size[1] + 1))
         b.emit(conv.Conv2dNarrowF32(slots, *shape, *clamp, place))
@@ -313,7 +313,7 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
     is_plain = not once and not is_computed and zero_point == (0 if weights.dtype == np.int8 else 128)
-    if is_plain and conv.narrow_suits(win, channels, units, True, place):
+    if is_plain and conv.narrow_suits(win, batch, channels, units, True, place):
         _emit_narrow(node, b, matrix, shape, place, target)
         return
     in_place = place is None and is_plain and conv.lines_q8_suits(win, channels, signed)

@@ -69,6 +69,20 @@ def chain():
     return b.build()
 
 
+def head(kind):
+    """A convolution of 64 channels to one."""
+    rng, b = np.random.default_rng(5), ModelBuilder(f"head {kind}")
+    x = b.input(kind, (1, 9, 9, 64), **({} if kind == F32 else {"scale": 0.5, "zero_point": 3}))
+    y = image(b, kind, 1, 9, 9, 1, output=True, scale=30)
+    if kind == F32:
+        w, bias = b.constant(rng.standard_normal((1, 3, 3, 64)).astype(np.float32)), b.constant(np.zeros(1, np.float32))
+    else:
+        w = b.constant(rng.integers(0, 256, (1, 3, 3, 64), np.uint8), U8, scale=0.5, zero_point=128)
+        bias = b.constant(np.zeros(1, np.int32), scale=0.25)
+    b.operation("CONV_2D", [x, w, bias, *(b.scalar(v) for v in (1, 1, 1, 0))], [y])
+    return b.build()
+
+
 def blocks(kind):
     """Element-wise operations that run in blocks, one of which is an output as well."""
     b, shape = ModelBuilder(f"blocks {kind}"), (1, 128, 64, 32)
@@ -101,7 +115,7 @@ def sequence(operation):
 
 
 def all_models():
-    return [*models(), elementwise(F32), elementwise(U8), chain(), blocks(F32), blocks(U8),
+    return [*models(), elementwise(F32), elementwise(U8), chain(), head(F32), head(U8), blocks(F32), blocks(U8),
             sequence("UNIDIRECTIONAL_SEQUENCE_RNN"), sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
 
 

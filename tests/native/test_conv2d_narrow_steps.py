@@ -75,11 +75,13 @@ def test_codes_are_exact(case, signed, level):
 def test_suits():
     win = geometry((28, 28), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
     with at_level("scalar"):
-        assert not conv.narrow_suits(win, 64, 1, False)
-    if conv.narrow_suits(win, 64, 1, False):
-        assert not conv.narrow_suits(win, 64, 64, False)
-        assert not conv.narrow_suits(win, 1, 1, False)
-        assert not conv.narrow_suits(win, 1, 1, True)
+        assert not conv.narrow_suits(win, 1, 64, 1, False)
+    if conv.narrow_suits(win, 1, 64, 1, False):
+        assert not conv.narrow_suits(win, 1, 64, 64, False)
+        assert not conv.narrow_suits(win, 1, 1, 1, False)
+        assert not conv.narrow_suits(win, 1, 1, 1, True)
+        assert not conv.narrow_suits(window.POINT, 7, 640, 1, False)
+        assert conv.narrow_suits(window.POINT, 8, 640, 1, False)
 
 
 def test_refuses_weights_of_another_depth():

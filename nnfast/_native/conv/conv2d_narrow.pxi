@@ -38,6 +38,7 @@ cdef extern from "conv2d_narrow/conv2d_narrow.h":
 
 cdef enum:
     NARROW_END = 6              # vectors that the end of a sum costs, in the time of its products
+    NARROW_ROWS = 8             # output pixels that a kernel computes at once
 
 
 cdef struct narrow:
@@ -66,18 +67,20 @@ cdef size_t narrow_across(window, size_t channels, size_t pixel, bint quantized)
     return window.filter[1] if window.dilation[1] == 1 and pixel == channels and channels < few else 1
 
 
-def narrow_suits(window, size_t channels, size_t units, bint quantized, place=None):
+def narrow_suits(window, size_t batch, size_t channels, size_t units, bint quantized, place=None):
     """Whether a convolution can and should run as these steps, by the vectors of products that it takes."""
     cdef const nnf_kernel *row = pick(_narrow_op(quantized))
     cdef const nnf_kernel *wide = pick("conv2d_qu8_qs8c_nhwc" if quantized else "conv2d_f32_nhwc")
     if row.isa != wide.isa or row.k == 1 or place is not None and place.groups > 1:
         return False
+    if units > <size_t>wide.n // 2 or batch * window.output[0] * window.output[1] < NARROW_ROWS:
+        return False
     cdef size_t across = narrow_across(window, channels, channels if place is None else place.pixel, quantized)
-    cdef size_t taps = window.filter[0] * window.filter[1] // across, depth = across * channels, half = wide.n // 2
+    cdef size_t taps = window.filter[0] * window.filter[1] // across, depth = across * channels
     if quantized and depth < <size_t>row.k:
         return False
     cdef size_t here = units * (taps * nnf_conv2d_narrow_blocks(depth, row.k) + NARROW_END)
-    cdef size_t there = (units + half - 1) // half * taps * ((depth + 3) // 4 if quantized else depth)
+    cdef size_t there = taps * ((depth + 3) // 4 if quantized else depth)
     return 3 * here < 2 * there
 
 

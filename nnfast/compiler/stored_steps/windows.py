@@ -55,7 +55,8 @@ class Conv2dNarrowF32(ConvolutionF32):
         self.window.check()
         depth = self.window.taps * self.channels
         plan.constant(self.slots[1], 4 * self.units * (depth + 1))
-        require(conv.narrow_suits(self.window, self.channels, self.units, False), "a window for another kernel")
+        require(conv.narrow_suits(self.window, self.batch, self.channels, self.units, False),
+                "a window for another kernel")
         x, w, y = self.slots
         return ([(x, self.window.read(self.batch, self.channels, 4)), (w, 4 * self.units * (depth + 1))],
                 [(y, self.window.made(self.batch, self.units, 4))])
@@ -135,7 +136,8 @@ class Conv2dNarrowQ8(ConvolutionQ8):
 
     def reach(self, plan):
         accesses = super().reach(plan)
-        require(conv.narrow_suits(self.window, self.channels, self.units, True), "a window for another kernel")
+        require(conv.narrow_suits(self.window, self.batch, self.channels, self.units, True),
+                "a window for another kernel")
         return accesses
 
     def make(self, plan):
