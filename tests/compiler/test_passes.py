@@ -77,11 +77,20 @@ def elements():
     return b.build()
 
 
+def curves():
+    """Codes times LOGISTIC of them."""
+    b, shape, quant = nnfast.ModelBuilder("curves"), (1, 16, 16, 8), {"scale": 0.05, "zero_point": 3}
+    x, gate = b.input(CODES, shape, **quant), b.operand(CODES, shape, scale=1 / 256, zero_point=0)
+    b.operation("LOGISTIC", [x], [gate])
+    b.operation("MUL", [x, gate, b.scalar(0)], [b.output(CODES, shape, **quant)])
+    return b.build()
+
+
 BUILT = {
     "float32 in NCHW": (images(FLOAT, True), None), "codes in NCHW": (images(CODES, True), None),
     "float16": (images(HALF, False), None), "float32": (images(FLOAT, False, 90), None),
     "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "framed": (framed(), None),
-    "elements": (elements(), None), "bfloat16": (images(FLOAT, False, 90), "bf16"),
+    "elements": (elements(), None), "curves": (curves(), None), "bfloat16": (images(FLOAT, False, 90), "bf16"),
 }
 CHANGES = {
     "float32 in NCHW": {"nchw_to_nhwc", "share_memory", "drop_constants"},
@@ -90,7 +99,7 @@ CHANGES = {
     "float32": {"share_memory", "drop_constants", "row_fusion"},
     "codes": {"share_memory", "drop_constants"},
     "gated": {"silu_fusion"},
-    "framed": {"pad_fusion"}, "elements": {"elementwise_fusion"},
+    "framed": {"pad_fusion"}, "elements": {"elementwise_fusion"}, "curves": {"lookup_fusion"},
     "bfloat16": {"share_memory", "drop_constants", "bf16_activations", "prefetch_weights", "row_fusion"},
 }
 """Passes that have something to do in each built model."""

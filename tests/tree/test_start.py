@@ -19,7 +19,7 @@ print(*sorted({*sys.modules} - before))
 SLOW = {"_hashlib", "argparse", "dataclasses", "hashlib", "importlib.metadata", "inspect", "ipaddress", "json",
         "logging", "pathlib", "typing", "urllib"}
 """Modules that cost more than most of ours, and that a first result does not need."""
-MOST = 129
+MOST = 130
 """Modules on top of numpy. More is no error of its own, but somebody must have meant it."""
 
 
