@@ -1,4 +1,4 @@
-"""Measures nnfast/_native/conv/conv2d.pxi in its other forms: GROUPED_CONV_2D, TRANSPOSE_CONV_2D, padding SAME."""
+"""Measures csrc/kernels/conv2d_grouped, nnfast/_native/conv/conv2d.pxi: GROUPED_CONV_2D, TRANSPOSE_CONV_2D."""
 
 import numpy as np
 

@@ -180,17 +180,14 @@ class Matrix:
         elif self.joined[0] > 1:
             count, units = self.joined
             places = np.arange(self.units) // units % count
-            joined = np.full((self.units, *values.shape[1:3], count, values.shape[3]), self._zero, values.dtype)
+            joined = np.full((self.units, *values.shape[1:3], count, values.shape[3]), _zero_point(self.weights),
+                             values.dtype)
             joined[np.arange(self.units), :, :, places] = values
             values = joined
         return np.ascontiguousarray(values.reshape(self.units, -1))
 
-    @property
-    def _zero(self):
-        return 0 if self.weights.channel_quant is not None else self.weights.zero_point
-
     def _nothing(self):
-        return np.full((self.units, self.channels), self._zero, self.weights.dtype)
+        return np.full((self.units, self.channels), _zero_point(self.weights), self.weights.dtype)
 
     def slot(self, b):
         """Slot of the array, of computed weights, or of constant ones for a step that packs."""
@@ -261,6 +258,10 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
+def _zero_point(weights):
+    return 0 if weights.channel_quant is not None else weights.zero_point
+
+
 def _scales(node, count, once):
     """int32 multipliers and exponents of so many units."""
     finish = requantize.requantizer(node)
@@ -291,6 +292,27 @@ def _emit_by_patches(node, b, weights, shape, patch, zero_point, target):
                                  requantize.codes(node), source.dtype == np.int8, patch))
 
 
+def emit_grouped(node, b, matrix, win, groups):
+    """Emit the step of a grouped convolution of few channels in each group, if there is one; returns whether."""
+    source, weights = node["input"], matrix.weights
+    (batch, _, _, channels), units = source.shape, matrix.units
+    signed = source.dtype == np.int8
+    if not is_quant8(source) or weights.value is None or node["bias"].value is None or requantize.rounds_once(node) \
+            or _zero_point(weights) != (0 if weights.dtype == np.int8 else 128) \
+            or not conv.grouped_q8_suits(groups, channels, units):
+        return False
+
+    def pack():
+        return conv.pack_grouped_q8(matrix.value(), node["bias"].value, groups, prod(win.filter), source.zero_point,
+                                    signed, *_scales(node, units, False))
+
+    packed = b.packed([weights], np.uint8, pack,
+                      lambda found: conv.fits_grouped_q8(found, groups, channels, units, prod(win.filter)))
+    b.emit(conv.Conv2dGroupedQ8((b.slot(source), b.const(packed), b.slot(node.outputs[0])), win, batch, channels,
+                                units, groups, source.zero_point, requantize.codes(node), signed))
+    return True
+
+
 def _emit_narrow(node, b, matrix, shape, place, target):
     """A layer of 8-bit codes to few output channels, by weights without zero point."""
     source, (win, _, channels, units) = node["input"], shape
@@ -309,7 +331,7 @@ def _emit_narrow(node, b, matrix, shape, place, target):
 def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     """As emit, for 8-bit codes."""
     source, weights, (win, batch, channels, units) = node["input"], matrix.weights, shape
-    zero_point = weights.zero_point if weights.channel_quant is None else 0
+    zero_point = _zero_point(weights)
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
     is_plain = not once and not is_computed and zero_point == (0 if weights.dtype == np.int8 else 128)

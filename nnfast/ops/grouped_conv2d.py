@@ -60,6 +60,8 @@ def _lower(node, b):
     if reason is None:
         (batch, _, _, channels), (_, height, width, units) = node["input"].shape, node.outputs[0].shape
         groups = node.scalar("num_groups")
+        if conv2d.emit_grouped(node, b, conv2d.Matrix(node["filter"]), win, groups):
+            return None
         joined = _groups_at_once(node, units // groups, groups)
         matrix = conv2d.Matrix(node["filter"], joined=(joined, units // groups))
         products = groups // joined

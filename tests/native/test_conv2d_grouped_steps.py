@@ -1,5 +1,7 @@
 """GROUPED_CONV_2D and TRANSPOSE_CONV_2D by the conv2d steps against their numpy definition, at every level."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from helpers.lowered import at_each_level, make, run_native
 from helpers.nodes import T, ints, operand
+from nnfast._native import conv, kernels
 from nnfast.model.types import DTYPES
 
 F32, Q8, Q8S = T.TENSOR_FLOAT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED
@@ -16,7 +19,7 @@ TYPES = ((F32, F32), (Q8, Q8), (Q8, PC), (Q8S, Q8S), (Q8S, PC))
 
 KERNELS = {"strided copy", "nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc", "nnf_conv2d_qs8_qs8c_nhwc",
            "nnf_conv2d_narrow_f32_nhwc", "nnf_conv2d_narrow_qu8_qs8c_nhwc", "nnf_conv2d_line_f32_nhwc",
-           "nnf_conv2d_lines_qu8_qs8c_nhwc", "nnf_conv2d_lines_qs8_qs8c_nhwc"}
+           "nnf_conv2d_lines_qu8_qs8c_nhwc", "nnf_conv2d_lines_qs8_qs8c_nhwc", "nnf_conv2d_grouped_qu8_qs8c_nhwc"}
 
 
 def build(name, types, shapes, scalars, seed):
@@ -96,6 +99,33 @@ def test_a_network_layer(types):
     check(*build("GROUPED_CONV_2D", types, shapes, ints(1, 1, 1, 1, 1, 1, 32, 1), 1))
     shapes = (1, 16, 16, 32), (24, 4, 4, 32)
     check(*build("TRANSPOSE_CONV_2D", types, shapes, ints(1, 1, 1, 1, 2, 2, 0), 1))
+
+
+@pytest.mark.parametrize("types", [(Q8, PC), (Q8S, PC)])
+@pytest.mark.parametrize("groups, depth, units", [(8, 8, 8), (7, 8, 8), (19, 4, 4), (3, 4, 8), (5, 8, 4), (5, 4, 3)])
+@pytest.mark.parametrize("size, strides, batch", [((13, 9), (1, 1), 2), ((8, 30), (2, 3), 1)])
+def test_groups_of_few_channels(types, groups, depth, units, size, strides, batch):
+    shapes = (batch, *size, groups * depth), (groups * units, 3, 2, depth)
+    node, data = build("GROUPED_CONV_2D", types, shapes, ints(1, 0, 1, 1, *strides, groups, 1), groups)
+    check(node, data)
+    if kernels.level() != "scalar" and conv.grouped_q8_suits(groups, groups * depth, groups * units):
+        (step,) = run_native(node, data)[1]
+        assert step.kernel.startswith("nnf_conv2d_grouped_qu8_qs8c_nhwc")
+
+
+def test_damaged_weights_do_not_fit():
+    groups, depth, units, taps = 4, 8, 8, 9
+    weights, numbers = np.ones((groups * units, depth * taps), np.int8), np.zeros(groups * units, np.int32)
+    shape = groups, groups * depth, groups * units, taps
+    packed = conv.pack_grouped_q8(weights, numbers, groups, taps, 0, True, numbers, numbers)
+    assert conv.fits_grouped_q8(packed, *shape)
+    found = re.search(r"_24x(\d+)k", kernels.picked("conv2d_grouped_qu8_qs8c_nhwc"))
+    lanes = int(found.group(1)) if found else 8
+    for at in (2 * lanes, 3 * lanes, 5 * lanes):  # left shifts, right shifts, places
+        wrong = packed.copy()
+        wrong.view(np.int32)[at] = 32
+        assert not conv.fits_grouped_q8(wrong, *shape)
+    assert not conv.fits_grouped_q8(packed[:-64], *shape)
 
 
 def test_infinite_pixels_do_not_reach_the_outputs_between_the_taps():
