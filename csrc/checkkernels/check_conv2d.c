@@ -115,8 +115,8 @@ void nnf_check_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_k
 {
     static const size_t inner[][2] = {{1, 1}, {1, 7}, {3, 4}, {9, 5}, {2, 33}};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
-    const size_t columns[] = {1, n / 4, n / 4 + 1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + n / 4,
-                              2 * n + n / 2 + 1};
+    const size_t columns[] = {1, n / 4, n / 4 + 1, n / 2 - 1, n / 2, n / 2 + 1, 3 * n / 4,
+                              3 * n / 4 + 1, n, n + n / 4, 2 * n + n / 2 + 1};
     for (size_t rows = 1; rows <= m + 1; rows++) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++) {

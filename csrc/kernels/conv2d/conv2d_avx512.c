@@ -15,28 +15,27 @@ INLINE void add_product(__m512 *sum, __m512 x, __m512 w)
 }
 
 /* Twelve row addresses are what the general registers hold; 24 sums leave registers for two vectors of weights. */
-INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors, const int fetch)
+INLINE void run(const nnf_conv2d_f32_tile *t, size_t wide, const int rows, const int fetch)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
     const char *next = t->lines ? t->prefetch : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;
-    const size_t wide = nnf_conv2d_wide(t->columns, N), last = vectors == 2 ? wide : t->columns;
-    for (size_t j = vectors == 2 ? 0 : wide; j < last; j += N) {
+    for (size_t j = 0; j < wide; j += N) {
         const float *w = t->w + j * (t->taps * t->depth + 1);
         __m512 sum[4][M][2];
 NNF_UNROLL
         for (int i = 0; i < rows; i++) {
 NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
+            for (int v = 0; v < 2; v++) {
                 sum[0][i][v] = _mm512_load_ps(w + 16 * v);
 NNF_UNROLL
                 for (int c = 1; c < chains; c++)
                     sum[c][i][v] = _mm512_setzero_ps();
             }
         }
-        w += 16 * vectors;
+        w += 32;
         for (size_t tap = 0; tap < t->taps; tap++) {
             const float *a[M];
 NNF_UNROLL
@@ -53,27 +52,25 @@ NNF_UNROLL
 NNF_UNROLL
                 for (int s = 0; s < STEPS; s++) {
                     const int c = s % chains;
-                    const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+                    const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16);
 NNF_UNROLL
                     for (int i = 0; i < rows; i++) {
                         const __m512 x = _mm512_set1_ps(a[i][k + (size_t)s]);
                         add_product(&sum[c][i][0], x, low);
-                        if (vectors == 2)
-                            add_product(&sum[c][i][1], x, high);
+                        add_product(&sum[c][i][1], x, high);
                     }
-                    w += 16 * vectors;
+                    w += 32;
                 }
             }
             for (; k < t->depth; k++) {
-                const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+                const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16);
 NNF_UNROLL
                 for (int i = 0; i < rows; i++) {
                     const __m512 x = _mm512_set1_ps(a[i][k]);
                     add_product(&sum[0][i][0], x, low);
-                    if (vectors == 2)
-                        add_product(&sum[0][i][1], x, high);
+                    add_product(&sum[0][i][1], x, high);
                 }
-                w += 16 * vectors;
+                w += 32;
             }
         }
         const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
@@ -84,7 +81,7 @@ NNF_UNROLL
 NNF_UNROLL
         for (int i = 0; i < rows; i++, c += ldc) {
 NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
+            for (int v = 0; v < 2; v++) {
                 __m512 y = sum[0][i][v];
                 if (chains == 2)
                     y = _mm512_add_ps(y, sum[1][i][v]);
@@ -98,105 +95,72 @@ NNF_UNROLL
     }
 }
 
-INLINE void add_half_product(__m256 *sum, __m256 x, __m256 w)
+/* sum += *x * w. Zen 4 takes half as long again for a load that broadcasts and a product, and a tenth for an address of
+ * two registers. */
+INLINE void add_product_of(__m512 *sum, const float *x, __m512 w)
 {
-    __asm__("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(w));
+    __asm__("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(*sum) : "m"(*x), "v"(w));
 }
 
-/* The last columns of a tile, no more than 8: half of their panel's vectors, of which Zen 4 multiplies twice as many. */
-INLINE void run_half(const nnf_conv2d_f32_tile *t, const int rows, size_t j)
+INLINE void add_half_product_of(__m256 *sum, const float *x, __m256 w)
 {
-    const int chains = rows <= 3 ? 4 : 2;
-    const float *w = t->w + j * (t->taps * t->depth + 1);
-    __m256 sum[4][M];
-NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        sum[0][i] = _mm256_load_ps(w);
-NNF_UNROLL
-        for (int c = 1; c < chains; c++)
-            sum[c][i] = _mm256_setzero_ps();
-    }
-    w += 16;
-    for (size_t tap = 0; tap < t->taps; tap++) {
-        const float *a[M];
-NNF_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = t->a[tap * M + (size_t)i];
-        size_t k = 0;
-        for (; k + STEPS <= t->depth; k += STEPS) {
-NNF_UNROLL
-            for (int s = 0; s < STEPS; s++, w += 16) {
-                const __m256 low = _mm256_load_ps(w);
-NNF_UNROLL
-                for (int i = 0; i < rows; i++)
-                    add_half_product(&sum[s % chains][i], _mm256_broadcast_ss(a[i] + k + (size_t)s), low);
-            }
-        }
-        for (; k < t->depth; k++, w += 16) {
-            const __m256 low = _mm256_load_ps(w);
-NNF_UNROLL
-            for (int i = 0; i < rows; i++)
-                add_half_product(&sum[0][i], _mm256_broadcast_ss(a[i] + k), low);
-        }
-    }
-    const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
-    const __mmask8 mask = (__mmask8)(0xFF >> (8 - (t->columns - j)));
-    float *c = t->c + j;
-NNF_UNROLL
-    for (int i = 0; i < rows; i++, c += t->ldc) {
-        __m256 y = sum[0][i];
-        if (chains == 2)
-            y = _mm256_add_ps(y, sum[1][i]);
-        if (chains == 4)
-            y = _mm256_add_ps(_mm256_add_ps(y, sum[1][i]), _mm256_add_ps(sum[2][i], sum[3][i]));
-        _mm256_mask_storeu_ps(c, mask, _mm256_min_ps(hi, _mm256_max_ps(lo, y)));
-    }
+    __asm__("vfmadd231ps %1%{1to8%}, %2, %0" : "+v"(*sum) : "m"(*x), "v"(w));
 }
 
-INLINE void run_rows(const nnf_conv2d_f32_tile *t, const int vectors, const int fetch)
+#define RUN run_one
+#define RUN_ROWS run_one_rows
+#define V __m512
+#define MASK __mmask16
+#define WIDTH 16
+#define DO(op) _mm512_##op
+#define ADD_PRODUCT_OF add_product_of
+#include "conv2d_f32_panel_avx512.h"
+
+/* Zen 4 multiplies twice as many vectors of 8. */
+#define RUN run_half
+#define RUN_ROWS run_half_rows
+#define V __m256
+#define MASK __mmask8
+#define WIDTH 8
+#define DO(op) _mm256_##op
+#define ADD_PRODUCT_OF add_half_product_of
+#include "conv2d_f32_panel_avx512.h"
+
+INLINE void run_rows(const nnf_conv2d_f32_tile *t, size_t wide, const int fetch)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors, fetch); break;
-    case 2: run(t, 2, vectors, fetch); break;
-    case 3: run(t, 3, vectors, fetch); break;
-    case 4: run(t, 4, vectors, fetch); break;
-    case 5: run(t, 5, vectors, fetch); break;
-    case 6: run(t, 6, vectors, fetch); break;
-    case 7: run(t, 7, vectors, fetch); break;
-    case 8: run(t, 8, vectors, fetch); break;
-    case 9: run(t, 9, vectors, fetch); break;
-    case 10: run(t, 10, vectors, fetch); break;
-    case 11: run(t, 11, vectors, fetch); break;
-    default: run(t, 12, vectors, fetch); break;
+    case 1: run(t, wide, 1, fetch); break;
+    case 2: run(t, wide, 2, fetch); break;
+    case 3: run(t, wide, 3, fetch); break;
+    case 4: run(t, wide, 4, fetch); break;
+    case 5: run(t, wide, 5, fetch); break;
+    case 6: run(t, wide, 6, fetch); break;
+    case 7: run(t, wide, 7, fetch); break;
+    case 8: run(t, wide, 8, fetch); break;
+    case 9: run(t, wide, 9, fetch); break;
+    case 10: run(t, wide, 10, fetch); break;
+    case 11: run(t, wide, 11, fetch); break;
+    default: run(t, wide, 12, fetch); break;
     }
 }
 
 void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
 {
-    const size_t wide = nnf_conv2d_wide(t->columns, N);
+    const size_t rest = t->columns % N, wide = rest > 24 ? t->columns : t->columns - rest;
+    const float *w = t->w + wide * (t->taps * t->depth + 1);
     if (wide && t->lines > 2)
-        run_rows(t, 2, 4);
+        run_rows(t, wide, 4);
     else if (wide)
-        run_rows(t, 2, 2);
+        run_rows(t, wide, 2);
     if (wide == t->columns)
         return;
-    if (t->columns - wide > N / 4) {
-        run_rows(t, 1, 2);
-        return;
-    }
-    switch (t->rows) {
-    case 1: run_half(t, 1, wide); break;
-    case 2: run_half(t, 2, wide); break;
-    case 3: run_half(t, 3, wide); break;
-    case 4: run_half(t, 4, wide); break;
-    case 5: run_half(t, 5, wide); break;
-    case 6: run_half(t, 6, wide); break;
-    case 7: run_half(t, 7, wide); break;
-    case 8: run_half(t, 8, wide); break;
-    case 9: run_half(t, 9, wide); break;
-    case 10: run_half(t, 10, wide); break;
-    case 11: run_half(t, 11, wide); break;
-    default: run_half(t, 12, wide); break;
+    if (rest > 16) {
+        run_one_rows(t, wide, w, 32);
+        run_half_rows(t, wide + 16, w + 16, 32);
+    } else if (rest > 8) {
+        run_one_rows(t, wide, w, 16);
+    } else {
+        run_half_rows(t, wide, w, 16);
     }
 }
 
