@@ -195,7 +195,7 @@ void nnf_check_conv2d_line_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const 
 {
     static const size_t inner[][2] = {{1, 1}, {1, 7}, {3, 9}, {7, 21}, {2, 33}};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
-    const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
+    const size_t columns[] = {1, n / 4, n / 4 + 1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
     for (size_t rows = 1; rows <= 2 * m + 1; rows++) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++) {

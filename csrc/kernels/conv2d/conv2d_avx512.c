@@ -190,10 +190,14 @@ NNF_UNROLL
             const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
 NNF_UNROLL
             for (int i = 0; i < rows; i++) {
-                const __m512 x = _mm512_set1_ps(a[i / 3][(size_t)(i % 3) * step]);
+                const float *at = a[i / 3] + (size_t)(i % 3) * step;
+                if (vectors == 1) {
+                    add_product_of(&sum[i][0], at, low);
+                    continue;
+                }
+                const __m512 x = _mm512_set1_ps(*at);
                 sum[i][0] = _mm512_fmadd_ps(x, low, sum[i][0]);
-                if (vectors == 2)
-                    sum[i][1] = _mm512_fmadd_ps(x, high, sum[i][1]);
+                sum[i][1] = _mm512_fmadd_ps(x, high, sum[i][1]);
             }
             w += 16 * vectors;
 NNF_UNROLL
@@ -213,24 +217,70 @@ NNF_UNROLL
     }
 }
 
+/* The same of up to 8 columns. */
+INLINE void run_half_line(const nnf_conv2d_f32_line *l, const int rows, size_t first)
+{
+    const size_t step = l->step;
+    __m256 sum[M];
+    const float *w = l->w;
+NNF_UNROLL
+    for (int i = 0; i < rows; i++)
+        sum[i] = _mm256_load_ps(w);
+    w += 16;
+    for (size_t tap = 0; tap < l->taps; tap++) {
+        if (!l->a[tap]) {
+            w += 16 * l->depth;
+            continue;
+        }
+        const float *a[M / 3];
+NNF_UNROLL
+        for (int i = 0; i < M / 3; i++)
+            a[i] = l->a[tap] + (first + 3 * (size_t)i) * step;
+        for (size_t k = 0; k < l->depth; k++, w += 16) {
+            const __m256 low = _mm256_load_ps(w);
+NNF_UNROLL
+            for (int i = 0; i < rows; i++)
+                add_half_product_of(&sum[i], a[i / 3] + (size_t)(i % 3) * step, low);
+NNF_UNROLL
+            for (int i = 0; i < M / 3; i++)
+                a[i]++;
+        }
+    }
+    const __m256 lo = _mm256_set1_ps(l->lo), hi = _mm256_set1_ps(l->hi);
+    const __mmask8 mask = (__mmask8)(0xFF >> (8 - l->columns));
+NNF_UNROLL
+    for (int i = 0; i < rows; i++)
+        _mm256_mask_storeu_ps(l->c + (first + (size_t)i) * l->ldc, mask,
+                              _mm256_min_ps(hi, _mm256_max_ps(lo, sum[i])));
+}
+
+/* vectors: 0 for half of one */
+INLINE void run_some(const nnf_conv2d_f32_line *l, const int rows, const int vectors, size_t first)
+{
+    if (vectors)
+        run_line(l, rows, vectors, first);
+    else
+        run_half_line(l, rows, first);
+}
+
 INLINE void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
 {
     const size_t tiles = (l->rows + M - 1) / M, height = l->rows / tiles, taller = l->rows % tiles;
     for (size_t t = 0, first = 0; t < tiles; t++) {
         const size_t rows = height + (t < taller);
         switch (rows) {
-        case 1: run_line(l, 1, vectors, first); break;
-        case 2: run_line(l, 2, vectors, first); break;
-        case 3: run_line(l, 3, vectors, first); break;
-        case 4: run_line(l, 4, vectors, first); break;
-        case 5: run_line(l, 5, vectors, first); break;
-        case 6: run_line(l, 6, vectors, first); break;
-        case 7: run_line(l, 7, vectors, first); break;
-        case 8: run_line(l, 8, vectors, first); break;
-        case 9: run_line(l, 9, vectors, first); break;
-        case 10: run_line(l, 10, vectors, first); break;
-        case 11: run_line(l, 11, vectors, first); break;
-        default: run_line(l, 12, vectors, first); break;
+        case 1: run_some(l, 1, vectors, first); break;
+        case 2: run_some(l, 2, vectors, first); break;
+        case 3: run_some(l, 3, vectors, first); break;
+        case 4: run_some(l, 4, vectors, first); break;
+        case 5: run_some(l, 5, vectors, first); break;
+        case 6: run_some(l, 6, vectors, first); break;
+        case 7: run_some(l, 7, vectors, first); break;
+        case 8: run_some(l, 8, vectors, first); break;
+        case 9: run_some(l, 9, vectors, first); break;
+        case 10: run_some(l, 10, vectors, first); break;
+        case 11: run_some(l, 11, vectors, first); break;
+        default: run_some(l, 12, vectors, first); break;
         }
         first += rows;
     }
@@ -240,6 +290,8 @@ void nnf_conv2d_line_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_line *l)
 {
     if (nnf_conv2d_width(l->columns, N) == N)
         run_lines(l, 2);
-    else
+    else if (l->columns > N / 4)
         run_lines(l, 1);
+    else
+        run_lines(l, 0);
 }
