@@ -155,3 +155,45 @@ void nnf_check_lookup_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_k
     NNF_BENCH(c, "n=1024", n, fast(n, x, y, table));
     nnf_check_done(c, "bench");
 }
+
+static void fill_line(nnf_check *c, nnf_line *line)
+{
+    *line = (nnf_line){.is_bent = (int)nnf_check_below(c, 2), .shift = (int)nnf_check_below(c, 9),
+                       .offset = (uint16_t)nnf_check_u32(c), .flip = (uint8_t)nnf_check_u32(c),
+                       .part = (uint8_t)nnf_check_u32(c), .base = (uint8_t)nnf_check_u32(c)};
+    line->least = (uint8_t)nnf_check_below(c, 256);
+    line->most = (uint8_t)(line->least + nnf_check_below(c, 256U - line->least));
+    for (int p = 0; p < 2; p++) {
+        line->slope[p] = (uint16_t)nnf_check_u32(c);
+        line->limit[p] = (uint16_t)nnf_check_u32(c);
+    }
+}
+
+void nnf_check_line_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_line_qu8_flat_fn slow = (nnf_line_qu8_flat_fn)twin->fn, fast = (nnf_line_qu8_flat_fn)kernel->fn;
+    nnf_line line;
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (int round = 0; round < 32; round++) {
+            const size_t n = sizes[s];
+            uint8_t *x = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+            nnf_check_fill_bytes(c, x, n);
+            fill_line(c, &line);
+            slow(n, x, expected, &line);
+            fast(n, x, actual, &line);
+            nnf_check_bytes(c, expected, actual, n);
+            fast(n, x, x, &line);
+            nnf_check_bytes(c, expected, x, n);
+            nnf_check_done(c, "n=%zu bent=%d shift=%d", n, line.is_bent, line.shift);
+        }
+    }
+    const size_t n = 1024;
+    uint8_t *x = nnf_check_alloc(c, n), *y = nnf_check_alloc(c, n);
+    line.is_bent = 0;
+    NNF_BENCH(c, "straight n=1024", n, fast(n, x, y, &line));
+    line.is_bent = 1;
+    NNF_BENCH(c, "bent n=1024", n, fast(n, x, y, &line));
+    nnf_check_done(c, "bench");
+}

@@ -1,6 +1,7 @@
 """Steps that compute each element by itself: functions of one and of two operands, casts, (de)quantization."""
 
 include "elementwise/elementwise.pxi"
+include "elementwise/lines.pxi"
 include "elementwise/activation.pxi"
 include "elementwise/convert.pxi"
 include "elementwise/quantize.pxi"

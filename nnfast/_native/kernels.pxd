@@ -1,6 +1,6 @@
 cdef extern from "nnf/kernel.h":
     enum:
-        NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_NEON
+        NNF_ISA_SCALAR, NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_NEON
 
     ctypedef void (*nnf_fn)() noexcept nogil
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnfast
-from helpers.steps import every_level, run_all_ways
+from helpers.steps import at_level, every_level, run, run_all_ways
 from nnfast._native.elementwise import ClampF32, EluF32, LookupQ8, UnaryF32
+from nnfast.model.quant import mbqm, quantize_multiplier
 
 CURVES = {
     "logistic": lambda x: np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
@@ -117,6 +118,79 @@ def test_lookup_of_every_byte(dtype, level, count):
     x = random.integers(0, 256, count).astype(np.uint8).view(dtype)
     (found,) = run_all_ways(lambda: [LookupQ8((0, 1), count, table)], [x], [((count,), dtype)], level)
     assert np.array_equal(found.view(np.uint8), table[x.view(np.uint8)])
+
+
+def scaled(random, dtype, bend):
+    """A table that scales codes by a quantized multiplier, values below zero by another one where it has a bend."""
+    info = np.iinfo(dtype)
+    zeros, scale = random.integers(info.min, info.max + 1, 2), 2.0 ** random.uniform(-3, 2)
+    slope = random.choice([0.01, 0.1, 0.2, 0.3, random.uniform(0, 2)]) if bend else 1
+    x = np.arange(256, dtype=np.uint8).view(dtype).astype(np.int64) - zeros[0]
+    above, below = (mbqm(x, *quantize_multiplier(scale * by)) for by in (1, slope))
+    return np.clip(np.where(x < 0, below, above) + zeros[1], info.min, info.max).astype(dtype).view(np.uint8)
+
+
+LINE_LEVELS = "avx2", "avxvnni"
+
+
+@every_level
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("bend", [False, True])
+def test_tables_along_lines(bend, dtype, level):
+    """Scaled codes, which levels without wide permutations compute, all but a few tables of them."""
+    random, x, lines = np.random.default_rng(5), np.arange(256, dtype=np.uint8), 0
+    with at_level(level):
+        for _ in range(300):
+            table, y = scaled(random, dtype, bend), np.empty(256, np.uint8)
+            step = LookupQ8((0, 1), 256, table)
+            lines += "line_qu8" in step.kernel
+            run([step], [x, y])
+            assert np.array_equal(y, table)
+        assert lines >= 285 if level in LINE_LEVELS else lines == 0
+
+
+@every_level
+@pytest.mark.parametrize("bend", [False, True])
+@pytest.mark.parametrize("count", [1, 31, 32, 63, 65, 70_001])
+def test_counts_along_lines(count, bend, level):
+    random = np.random.default_rng(count)
+    x, table = random.integers(0, 256, count).astype(np.uint8), scaled(random, np.int8, bend)
+    (found,) = run_all_ways(lambda: [LookupQ8((0, 1), count, table)], [x], [((count,), np.uint8)], level)
+    assert np.array_equal(found, table[x])
+
+
+def crooked(near):
+    table = near.copy()
+    table[70] += 9
+    return table
+
+
+@every_level
+@pytest.mark.parametrize("table", [
+    np.arange(256)[::-1], np.arange(256) ^ 0x80, np.clip(np.arange(256), 30, 200), np.arange(256) // 7,
+    np.clip(60 * (np.arange(256) - 100), 0, 255), np.minimum(np.arange(256) // 8, 20),
+])
+def test_simple_tables_are_lines(table, level):
+    """Of codes that descend, that change sign, that are clamped, steep and flat ones; not if one byte is another."""
+    x, y = np.arange(256, dtype=np.uint8), np.empty(256, np.uint8)
+    with at_level(level):
+        for wanted, is_line in ((np.uint8(table), level in LINE_LEVELS), (crooked(np.uint8(table)), False)):
+            step = LookupQ8((0, 1), 256, wanted)
+            assert ("line_qu8" in step.kernel) == is_line
+            run([step], [x, y])
+            assert np.array_equal(y, wanted)
+
+
+@every_level
+@pytest.mark.parametrize("table", [
+    256 / (1 + np.exp((128 - np.arange(256)) / 20)), np.arange(256) ** 2 / 255, np.arange(256) % 100,
+    np.abs(np.arange(256) - 128), np.repeat([0, 40, 50, 200], 64), np.full(256, 9),
+    np.arange(256) // 2 + 5 * (np.arange(256) > 50) + 5 * (np.arange(256) > 150),
+])
+def test_other_tables_are_looked_up(table, level):
+    """Curves, tables that ascend and descend, of steps, of one byte, and a line with two steps."""
+    with at_level(level):
+        assert "lookup_qu8" in LookupQ8((0, 1), 256, np.uint8(np.minimum(table, 255))).kernel
 
 
 def test_short_table_is_refused():

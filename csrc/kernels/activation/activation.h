@@ -21,4 +21,16 @@ typedef void (*nnf_elu_f32_flat_fn)(size_t n, const float *x, float *y, float al
 /* y = table[x] for bytes of either sign, read as unsigned. */
 typedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256]);
 
+/* A table that is straight, or two straight pieces with a step between them or none: y = base + clamp(v >> shift, -128,
+ * 127) modulo 256, where v is p + offset as a number of 16 bits with a sign. Of w = 256 clamp(x ^ flip, least, most) +
+ * part, p is w slope[0] / 2^16, rounded down, or if is_bent the sum of min(w, limit[0]) slope[0] / 2^16 and of max(w,
+ * limit[1]) slope[1] / 2^16, each rounded down. 0 <= shift <= 8. */
+typedef struct nnf_line {
+    int is_bent, shift;
+    uint16_t slope[2], limit[2], offset;
+    uint8_t flip, least, most, part, base;
+} nnf_line;
+
+typedef void (*nnf_line_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const nnf_line *line);
+
 #endif

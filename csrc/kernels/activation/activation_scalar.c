@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "nnf/fixedpoint.h"
 #include "nnf/math_scalar.h"
 
 void nnf_logistic_f32_flat__scalar(size_t n, const float *x, float *y)
@@ -135,4 +136,22 @@ void nnf_lookup_qu8_flat__scalar(size_t n, const uint8_t *x, uint8_t *y, const u
 {
     for (size_t i = 0; i < n; i++)
         y[i] = table[x[i]];
+}
+
+void nnf_line_qu8_flat__scalar(size_t n, const uint8_t *x, uint8_t *y, const nnf_line *line)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t code = x[i] ^ line->flip;
+        code = code > line->least ? code : line->least;
+        code = code < line->most ? code : line->most;
+        const uint32_t word = 256 * code + line->part;
+        uint32_t sum = line->offset;
+        if (line->is_bent) {
+            sum += ((word < line->limit[0] ? word : line->limit[0]) * line->slope[0]) >> 16;
+            sum += ((word > line->limit[1] ? word : line->limit[1]) * line->slope[1]) >> 16;
+        } else {
+            sum += (word * line->slope[0]) >> 16;
+        }
+        y[i] = (uint8_t)(line->base + nnf_clamp_s32((int16_t)sum >> line->shift, -128, 127));
+    }
 }

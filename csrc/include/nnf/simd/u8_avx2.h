@@ -49,6 +49,7 @@ static inline void u8_store(uint8_t *y, size_t count, B value)
         u8_store_half(y + 16, count - 16, _mm256_extracti128_si256(value, 1));
 }
 
+static inline B u8_add(B a, B b) { return _mm256_add_epi8(a, b); }
 static inline B u8_sub(B a, B b) { return _mm256_sub_epi8(a, b); }
 static inline B u8_max(B a, B b) { return _mm256_max_epu8(a, b); }
 static inline B u8_min(B a, B b) { return _mm256_min_epu8(a, b); }
@@ -59,6 +60,15 @@ static inline B u8_xor(B a, B b) { return _mm256_xor_si256(a, b); }
 /* Not on other processors: bytes of a and b in turns, of the lower and of the upper halves of all 128 bits. */
 static inline B u8_pairs_low(B a, B b) { return _mm256_unpacklo_epi8(a, b); }
 static inline B u8_pairs_high(B a, B b) { return _mm256_unpackhi_epi8(a, b); }
+/* Not on other processors: words of 16 bits, in two registers those of such pairs. */
+static inline B u16_all(uint16_t value) { return _mm256_set1_epi16((short)value); }
+static inline B u16_max(B a, B b) { return _mm256_max_epu16(a, b); }
+static inline B u16_min(B a, B b) { return _mm256_min_epu16(a, b); }
+static inline B u16_add(B a, B b) { return _mm256_add_epi16(a, b); }
+static inline B u16_mul_high(B a, B b) { return _mm256_mulhi_epu16(a, b); }
+static inline B s16_lower(B x, int bits) { return _mm256_sra_epi16(x, _mm_cvtsi32_si128(bits)); }
+/* Bytes with a sign, saturated. */
+static inline B u8_of_s16(B low, B high) { return _mm256_packs_epi16(low, high); }
 
 /* The first `count` bytes, fewer than all, and those of `others` behind them. */
 static inline B u8_load_or(B others, size_t count, const uint8_t *x)
