@@ -11,18 +11,23 @@ void nnf_check_quantize_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, const
     const nnf_quantize_f32_qu8_flat_fn fast = (nnf_quantize_f32_qu8_flat_fn)kernel->fn;
     static const float nasty[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0.49999997f, -0.49999997f, 0.5f, -0.5f, 1.5f,
                                   -2.5f, 3e38f, -3e38f, 1e-40f, 255.5f, -511.5f};
+    static const float odd[] = {1e-41f, 1e-38f, 8e-19f, 9e-19f, 1.1e18f, 1.2e18f, 1e30f, 1e35f};
     size_t sizes[9];
-    nnf_check_sizes(16, sizes);
+    nnf_check_sizes(32, sizes);
     for (size_t s = 0; sizes[s]; s++) {
-        for (size_t form = 0; form < 24; form++) {
+        for (size_t form = 0; form < 64; form++) {
             const size_t n = sizes[s];
             const int32_t lo = form & 1 ? -128 : 0, zero = lo + (int32_t)nnf_check_below(c, 256);
-            const float scale = form & 2 ? 1.0f : nnf_check_float(c, 0.001f, 0.1f);
+            const float some = form & 8 ? odd[form / 8] : nnf_check_float(c, 0.001f, 0.1f);
+            const float scale = form & 2 ? 1.0f : some;
             float *x = nnf_check_alloc(c, 4 * n);
             uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
-            nnf_check_fill_f32(c, x, n, -300 * scale, 300 * scale);
-            for (size_t i = 0; i < n && form & 4; i++)
-                x[i] = floorf(x[i]) + 0.5f;
+            nnf_check_fill_f32(c, x, n, -300, 300);
+            for (size_t i = 0; i < n; i++) { /* at halves and next to them, or anywhere */
+                x[i] = form & 4 ? (floorf(x[i]) + 0.5f) * scale : x[i] * scale;
+                for (size_t k = nnf_check_below(c, 4); k > 0 && form & 4; k--)
+                    x[i] = nextafterf(x[i], form & 16 ? INFINITY : -INFINITY);
+            }
             x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
             slow(n, x, expected, scale, zero, lo, lo + 255);
             fast(n, x, actual, scale, zero, lo, lo + 255);

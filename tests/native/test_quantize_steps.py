@@ -33,6 +33,22 @@ def test_halves_go_away_from_zero():
     check_all_ways(node, [x])
 
 
+@pytest.mark.parametrize("scale", [1.0, 1 / 3, 0.0513, 0.99999994, 1.9999999, 7e-5, 2.0**-60, 2.0**61, 1e-38, 3e-41,
+                                   6e35])
+@pytest.mark.parametrize("type_", CODES)
+def test_next_to_halves(type_, scale):
+    """Floats around each place where the code changes, for scales near the ends of their range too."""
+    below = above = np.float32((np.arange(-520, 520) + 0.5) * np.float64(np.float32(scale)))
+    near = [below]
+    for _ in range(3):
+        below, above = np.nextafter(below, np.float32(-np.inf)), np.nextafter(above, np.float32(np.inf))
+        near += [below, above]
+    x = np.concatenate(near)
+    node = make("QUANTIZE", [operand(T.TENSOR_FLOAT32, shape=x.shape)],
+                operand(type_, scale=scale, zero_point=int(np.iinfo(CODES[type_]).min) + 100))
+    check_all_ways(node, [x])
+
+
 @pytest.mark.parametrize("type_", [*CODES, T.TENSOR_QUANT8_SYMM])
 @given(count=COUNTS, scale=st.sampled_from([1.0, 0.05, 1e37]), seed=st.integers(0, 99))
 @settings(max_examples=25)
