@@ -2,6 +2,7 @@
 #include "checks.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "nnf/fixedpoint.h"
 #include "nnf/math_scalar.h"
@@ -68,6 +69,50 @@ void nnf_check_log_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const 
     NNF_BENCH(c, "n=128", n, fast(n, x, y, 1.0f));
     nnf_check_done(c, "bench");
 }
+
+/* All widths, rows at the edges of blocks, and odd values in some rows, which must not reach the others. */
+static void check_narrow(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const float betas[4])
+{
+    const nnf_softmax_narrow_f32_rows_fn slow = (nnf_softmax_narrow_f32_rows_fn)twin->fn;
+    const nnf_softmax_narrow_f32_rows_fn fast = (nnf_softmax_narrow_f32_rows_fn)kernel->fn;
+    const float spread[] = {0.0f, 1.0f, 8.0f, 60.0f};
+    static const float nasty[] = {INFINITY, -INFINITY, NAN, 1e-40f};
+    static const size_t counts[] = {1, 3, 4, 5, 8, 15, 16, 17, 35};
+    for (size_t n = 1; n <= NNF_SOFTMAX_NARROW; n++) {
+        for (size_t form = 0; form < 36; form++) {
+            const size_t rows = counts[form % 9], count = rows * n;
+            const float beta = betas[form / 9];
+            float *x = nnf_check_alloc(c, 4 * count), *expected = nnf_check_alloc(c, 4 * count);
+            float *actual = nnf_check_alloc(c, 4 * count), *scale = nnf_check_alloc(c, 4 * count);
+            nnf_check_fill_f32(c, x, count, -spread[form % 4], spread[form % 4] + 1);
+            for (size_t row = 0; form % 2 && row < rows; row += 4)
+                x[row * n + nnf_check_below(c, n)] = nasty[nnf_check_below(c, 4)];
+            slow(rows, n, x, expected, beta);
+            for (size_t i = 0; i < count; i++)
+                scale[i] = 1.0f + fabsf(expected[i]);
+            fast(rows, n, x, actual, beta);
+            nnf_check_f32(c, expected, actual, count, scale, 1);
+            fast(rows, n, x, x, beta);
+            nnf_check_bytes(c, actual, x, 4 * count);
+            nnf_check_done(c, "rows=%zu n=%zu form=%zu", rows, n, form);
+        }
+    }
+    static const size_t widths[] = {2, 3, 5, 8, 10, 21, 29, 32};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        const size_t n = widths[i], count = 1024 * n;
+        float *x = nnf_check_alloc(c, 4 * count), *y = nnf_check_alloc(c, 4 * count);
+        char label[32];
+        snprintf(label, sizeof label, "rows=1024 n=%zu", n);
+        nnf_check_fill_f32(c, x, count, -8, 8);
+        NNF_BENCH(c, label, count, fast(1024, n, x, y, 1.0f));
+        nnf_check_done(c, "bench");
+    }
+}
+
+static const float any_beta[] = {1.0f, 0.25f, -3.0f, 0.0f}, positive_beta[] = {1.0f, 0.25f, 3.0f, 1.0f};
+
+NNF_CHECK(softmax_narrow_f32_rows, check_narrow(c, twin, kernel, positive_beta))
+NNF_CHECK(log_softmax_narrow_f32_rows, check_narrow(c, twin, kernel, any_beta))
 
 /* Against the twin, and that a higher code never gets a lower probability. */
 static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, uint8_t flip)

@@ -7,16 +7,17 @@ from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, ints, operand, out
-from helpers.steps import every_level, run_all_ways
+from helpers.steps import at_level, every_level, run_all_ways
 from nnfast._native.reduction import SoftmaxF32, SoftmaxQ8
 from nnfast.model.quant import rdbpot, srdhm
 from nnfast.ops import tfl_quantized_unary
 
 SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])
+ROWS = st.one_of(st.integers(1, 9), st.sampled_from([14, 31, 48, 700]))
 
 
 @every_level
-@given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30]), beta=st.sampled_from([1, 0.3, 2]),
+@given(rows=ROWS, n=SIZES, spread=st.sampled_from([0, 1, 30]), beta=st.sampled_from([1, 0.3, 2]),
        seed=st.integers(0, 99))
 @settings(max_examples=30)
 def test_float(level, rows, n, spread, beta, seed):
@@ -26,6 +27,26 @@ def test_float(level, rows, n, spread, beta, seed):
     power = np.exp((wide - wide.max(axis=1, keepdims=True)) * beta)
     # The float32 difference is off by half a unit: 60 * 2 * 2^-24 relative after exp.
     np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=8e-6, atol=1e-40)
+
+
+@every_level
+@pytest.mark.parametrize("logarithm", [False, True])
+@pytest.mark.parametrize("n", range(1, 34))
+def test_many_rows_of_few_values_are_taken_together(n, logarithm, level):
+    # Some have a NaN, an infinity or values that are all as low as can be: their neighbours must not notice.
+    x = np.random.default_rng(n).normal(0, 3, (801, n)).astype(np.float32)
+    x[5, -1], x[50, n // 2], x[333, 0], x[800] = np.nan, np.inf, -np.inf, -np.inf
+    (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), 801, n, 0.5, logarithm)], [x], [(x.shape, np.float32)], level)
+    with at_level(level):
+        one = SoftmaxF32((0, 1), 1, n, 0.5, logarithm).kernel
+        many = SoftmaxF32((0, 1), 801, n, 0.5, logarithm).kernel
+    assert "narrow" not in one and ("narrow" in many) == (n <= 32 and level != "scalar")
+    with np.errstate(all="ignore"):
+        logits = x * np.float64(0.5)
+        logits -= logits.max(axis=1, keepdims=True)
+        total = np.exp(logits).sum(axis=1, keepdims=True)
+        wanted = logits - np.log(total) if logarithm else np.exp(logits) / total
+    np.testing.assert_allclose(found, wanted, rtol=1e-7 if logarithm else 2e-6, atol=5e-7 if logarithm else 1e-40)
 
 
 @every_level
@@ -40,7 +61,7 @@ def test_what_a_mask_hides_is_zero(mask, level):
 
 
 @every_level
-@given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30, 1e20]), beta=st.sampled_from([1, 0.3, -2, 0]),
+@given(rows=ROWS, n=SIZES, spread=st.sampled_from([0, 1, 30, 1e20]), beta=st.sampled_from([1, 0.3, -2, 0]),
        seed=st.integers(0, 99))
 @settings(max_examples=30)
 def test_logarithm(level, rows, n, spread, beta, seed):

@@ -13,6 +13,12 @@ typedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, floa
  * largest. Sums and differences in double. */
 typedef nnf_softmax_f32_rows_fn nnf_log_softmax_f32_rows_fn;
 
+/* Both of many rows of few values: n <= NNF_SOFTMAX_NARROW, any number of rows, one behind the other. What a row gives does
+ * not depend on its place among them. */
+enum { NNF_SOFTMAX_NARROW = 32 };
+typedef void (*nnf_softmax_narrow_f32_rows_fn)(size_t rows, size_t n, const float *x, float *y, float beta);
+typedef nnf_softmax_narrow_f32_rows_fn nnf_log_softmax_narrow_f32_rows_fn;
+
 /* One row of 8-bit codes [NN 14.25].
  *   power  e^(-d beta scale) in F0 for each difference d = max - code, 0 where the standard drops it, and behind all 256
  *          the same in F12

@@ -7,6 +7,22 @@
 
 #include "softmax/softmax_simd.h"
 
+#define SHUFFLE(a, b, order) _mm256_shuffle_ps(a, b, order)
+
+static inline V pieces(const float *x, size_t step)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(x + step), 1);
+}
+
+static inline void put_pieces(float *y, size_t step, V v)
+{
+    _mm_storeu_ps(y, _mm256_castps256_ps128(v));
+    _mm_storeu_ps(y + step, _mm256_extractf128_ps(v, 1));
+}
+
+#include "softmax/softmax_columns_avx.h"
+#include "softmax/softmax_narrow_simd.h"
+
 #include "nnf/simd/s32_avx2.h"
 #include "nnf/simd/u8_avx2.h"
 

@@ -7,6 +7,25 @@
 
 #include "softmax/softmax_simd.h"
 
+#define SHUFFLE(a, b, order) _mm512_shuffle_ps(a, b, order)
+
+static inline V pieces(const float *x, size_t step)
+{
+    const __m512 two = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(x)), _mm_loadu_ps(x + step), 1);
+    return _mm512_insertf32x4(_mm512_insertf32x4(two, _mm_loadu_ps(x + 2 * step), 2), _mm_loadu_ps(x + 3 * step), 3);
+}
+
+static inline void put_pieces(float *y, size_t step, V v)
+{
+    _mm_storeu_ps(y, _mm512_castps512_ps128(v));
+    _mm_storeu_ps(y + step, _mm512_extractf32x4_ps(v, 1));
+    _mm_storeu_ps(y + 2 * step, _mm512_extractf32x4_ps(v, 2));
+    _mm_storeu_ps(y + 3 * step, _mm512_extractf32x4_ps(v, 3));
+}
+
+#include "softmax/softmax_columns_avx.h"
+#include "softmax/softmax_narrow_simd.h"
+
 #include "nnf/simd/s32_avx512.h"
 #include "nnf/simd/u8_avx512.h"
 

@@ -31,6 +31,18 @@ void nnf_log_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float 
         y[i] = (float)(((double)x[i] - most) * beta - logarithm);
 }
 
+void nnf_softmax_narrow_f32_rows__scalar(size_t rows, size_t n, const float *x, float *y, float beta)
+{
+    for (size_t row = 0; row < rows; row++)
+        nnf_softmax_f32_rows__scalar(n, x + row * n, y + row * n, beta);
+}
+
+void nnf_log_softmax_narrow_f32_rows__scalar(size_t rows, size_t n, const float *x, float *y, float beta)
+{
+    for (size_t row = 0; row < rows; row++)
+        nnf_log_softmax_f32_rows__scalar(n, x + row * n, y + row * n, beta);
+}
+
 /* A power by the reciprocal of the sum, in steps that the shift leaves. */
 static int32_t part_of(int32_t power, int32_t scale, int shift)
 {

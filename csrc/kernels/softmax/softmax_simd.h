@@ -51,14 +51,21 @@ void KERNEL_PAIRS(nnf_softmax_f32_rows)(size_t n, const float *x, float *y, floa
         store(y + i, first_lanes(n % LANES), mul(load(first_lanes(n % LANES), y + i), inverse));
 }
 
-/* (x - most) beta - less */
-INLINE V scaled(V x, D most, D beta, D less)
+/* (x - most) beta - less, most and less of each lane */
+INLINE V scaled(V x, const D *most, D beta, const D *less)
 {
     D parts[PARTS];
     NNF_UNROLL
     for (int p = 0; p < PARTS; p++)
-        parts[p] = f64_sub(f64_mul(f64_sub(f64_part(x, p), most), beta), less);
+        parts[p] = f64_sub(f64_mul(f64_sub(f64_part(x, p), most[p]), beta), less[p]);
     return f64_floats(parts);
+}
+
+INLINE void all_parts(D *parts, double value)
+{
+    NNF_UNROLL
+    for (int p = 0; p < PARTS; p++)
+        parts[p] = f64_all(value);
 }
 
 INLINE void add_powers(D *sum, V power)
@@ -71,18 +78,18 @@ INLINE void add_powers(D *sum, V power)
 void KERNEL(nnf_log_softmax_f32_rows)(size_t n, const float *x, float *y, float beta)
 {
     const float sign = beta < 0 ? -1.0f : 1.0f;
-    const D most = f64_all((double)(sign * extreme(n, x, sign))), scale = f64_all(beta), none = f64_all(0);
-    D sum[PARTS];
-    NNF_UNROLL
-    for (int p = 0; p < PARTS; p++)
-        sum[p] = none;
+    const D scale = f64_all(beta);
+    D most[PARTS], none[PARTS], sum[PARTS], logarithm[PARTS];
+    all_parts(most, (double)(sign * extreme(n, x, sign)));
+    all_parts(none, 0);
+    all_parts(sum, 0);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         add_powers(sum, exponential(scaled(load_whole(x + i), most, scale, none)));
     const M live = first_lanes(n % LANES);
     if (i < n)
         add_powers(sum, keep(live, exponential(scaled(load(live, x + i), most, scale, none))));
-    const D logarithm = f64_all(log(f64_total(PARTS == 2 ? f64_add(sum[0], sum[PARTS - 1]) : sum[0])));
+    all_parts(logarithm, log(f64_total(PARTS == 2 ? f64_add(sum[0], sum[PARTS - 1]) : sum[0])));
     for (i = 0; i + LANES <= n; i += LANES)
         store_whole(y + i, scaled(load_whole(x + i), most, scale, logarithm));
     if (i < n)

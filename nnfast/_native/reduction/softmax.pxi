@@ -10,6 +10,9 @@ import numpy as np
 
 cdef extern from "softmax/softmax.h":
     ctypedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta) noexcept nogil
+    enum: NNF_SOFTMAX_NARROW
+    ctypedef void (*nnf_softmax_narrow_f32_rows_fn)(size_t rows, size_t n, const float *x, float *y,
+                                                    float beta) noexcept nogil
     ctypedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power) noexcept nogil
     ctypedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y,
                                                  const int32_t *power) noexcept nogil
@@ -29,12 +32,19 @@ cdef enum:
     PAIRS = 511          # differences of two codes
 
 
+cdef bint is_narrow(size_t rows, size_t n, size_t lanes):
+    # Whether rows are faster in vectors across `lanes` of them than one by one: lanes without a row cost as much.
+    cdef size_t used = 5 if n <= 8 else 7
+    return lanes and 0 < n <= NNF_SOFTMAX_NARROW and 8 * rows >= used * ((rows + lanes - 1) // lanes * lanes)
+
+
 cdef int softmax_tiles(size_t rows, size_t n):
     return <int>min(1 + rows * n // SOFTMAX_GRAIN, rows, 64)
 
 
 cdef struct softmax:
-    nnf_softmax_f32_rows_fn floats              # one of the four
+    nnf_softmax_f32_rows_fn floats              # one of the five
+    nnf_softmax_narrow_f32_rows_fn narrow
     nnf_softmax_q8_rows_fn codes                # of the softmax or its logarithm
     nnf_softmax_q8_qs16_rows_fn codes_to_words
     nnf_softmax_qs16_rows_fn words
@@ -50,6 +60,9 @@ cdef void run_softmax(const nnf_step *step, const nnf_run *run, int thread, int 
     cdef void *y = run.slot[step.slots[1]]
     cdef size_t row, last, n = p.n
     nnf_share(p.rows, thread, threads, &row, &last)
+    if p.narrow != NULL:
+        p.narrow(last - row, n, <const float *>x + row * n, <float *>y + row * n, p.beta)
+        return
     for row in range(row, last):
         if p.floats != NULL:
             p.floats(n, <const float *>x + row * n, <float *>y + row * n, p.beta)
@@ -98,8 +111,14 @@ cdef class SoftmaxF32(Step):
     cdef softmax p
 
     def __init__(self, slots, size_t rows, size_t n, float beta, bint logarithm=False):
-        cdef const nnf_kernel *row = pick("log_softmax_f32_rows" if logarithm else "softmax_f32_rows")
-        self.p.floats = <nnf_softmax_f32_rows_fn>row.fn
+        log = "log_" if logarithm else ""
+        cdef const nnf_kernel *row = pick(f"{log}softmax_f32_rows")
+        cdef const nnf_kernel *narrow = pick(f"{log}softmax_narrow_f32_rows")
+        if is_narrow(rows, n, narrow.m):
+            row = narrow
+            self.p.narrow = <nnf_softmax_narrow_f32_rows_fn>row.fn
+        else:
+            self.p.floats = <nnf_softmax_f32_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n
         self.p.beta = beta
