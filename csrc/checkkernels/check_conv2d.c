@@ -255,12 +255,12 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
 
 /* Any weights, or small ones, or such that sums of products come to the ends of 16 bits and beyond with certain codes:
  * of all weights `edge`, kernels may add `each` in 16 bits as long as no code is above `limit`. Codes up to one that a
- * kernel may have to tell from the next. */
+ * kernel may have to tell from the next, or all of them the largest there is. */
 static void fill_q8(nnf_check *c, uint8_t *weights, size_t count, uint8_t flip, uint8_t *codes, size_t codes_count)
 {
     const size_t kind = nnf_check_below(c, 4), shift = nnf_check_below(c, 6), each = (size_t)2 << nnf_check_below(c, 3);
-    const int edge = (int)(1 + nnf_check_below(c, 128));
-    const int limit = 32767 / (edge * (int)each) + (int)nnf_check_below(c, 3) - 1;
+    const int edge = nnf_check_below(c, 4) ? (int)(1 + nnf_check_below(c, 128)) : 128;
+    const int limit = nnf_check_below(c, 4) ? 32767 / (edge * (int)each) + (int)nnf_check_below(c, 3) - 1 : 255;
     const uint8_t most = (uint8_t)(kind == 1 ? (limit < 255 ? limit : 255) : 255 >> nnf_check_below(c, 4));
     const int sign = nnf_check_below(c, 2) || edge == 128 ? -1 : 1;
     nnf_check_fill_bytes(c, weights, count);

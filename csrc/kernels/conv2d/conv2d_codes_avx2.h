@@ -21,6 +21,7 @@ enum {
     PLACES = LOW * NNF_CONV2D_WAYS_BLOCKS, /* blocks of rows that are cut or widened at once */
     PANELS = 4,         /* that go through one slab of several before the next: what is made of it serves all */
     MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS, /* blocks whose largest codes are looked for; behind them there may be any */
+    HALVED = 16,        /* rows at most for which codes are halved: with more, widened weights serve enough of them */
     SAFE = 256,         /* sum of two codes whose products can be added in 16 bits, whatever the weights */
     LIST = 8,           /* rows of a block that are listed before the next look at how many there are */
     MANY = PLACES / 4 + (LIST + 1) * BLOCK /* groups for which there is room: never more */
@@ -35,12 +36,14 @@ typedef struct excess {
 
 /* What all panels share of a tile's rows.
  * Where four products of bytes could saturate in 16 bits, pairs of codes are cut to SAFE, and what is above it in few
- * groups is added apart. Where it is in many, codes and weights are widened to pairs of 16 bits, of each block those of
- * even bytes before those of odd bytes. */
+ * groups is added apart. Where it is in many, codes of a few rows are halved: products of their lower and of their
+ * upper 4 bits can be added in 16 bits for two blocks. Of more rows codes and weights are widened to pairs of 16 bits,
+ * of each block those of even bytes before those of odd bytes. */
 typedef struct pairs {
     _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[PLACES * 2 * BLOCK], sum[PANELS * LOW * N];
     _Alignas(64) uint8_t cut[PLACES * 4 * BLOCK]; /* and `a`: of each block, all rows */
     _Alignas(32) uint8_t largest[MEASURED]; /* code of each block, of all rows */
+    bool is_halved;                         /* all blocks are, of few rows; `order` is that of them */
     const uint8_t *slab;                    /* codes, of the first row */
     uint64_t placed, wide, above; /* of its blocks: in `cut` or `a`, in `a`, with a part of the list */
     size_t count, most;           /* of the list, and of a block for which it pays */
@@ -49,6 +52,7 @@ typedef struct pairs {
         uint16_t begin, end;
     } listed[NNF_CONV2D_WAYS_BLOCKS];
     excess list[MANY];
+    uint16_t order[PLACES]; /* bytes of codes before each block */
 } pairs;
 
 INLINE size_t least(size_t a, size_t b)
@@ -111,6 +115,17 @@ INLINE void widen_block(const strip *b, int32_t *to, const bool whole)
     }
 }
 
+/* The lower halves of a block before the upper ones. */
+INLINE void halve_block(const strip *b, int32_t *to, const bool whole)
+{
+    const __m128i low = _mm_set1_epi8(15);
+    for (size_t i = 0; i < b->rows; i++, to += 2 * BLOCK) {
+        const __m128i codes = load_block(b, i, whole);
+        _mm_store_si128((__m128i *)to, _mm_and_si128(codes, low));
+        _mm_store_si128((__m128i *)(to + BLOCK), _mm_and_si128(_mm_srli_epi16(codes, 4), low));
+    }
+}
+
 /* Which of four integers are not 0, first, as _mm_shuffle_epi8 takes it. */
 static const uint8_t FIRST[16][16] = {
 #define INTEGER(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
@@ -170,7 +185,7 @@ INLINE bool lists_block(pairs *p, const strip *b, size_t i)
     return true;
 }
 
-/* Cuts or widens the blocks of a mask of the slab, of so many groups. */
+/* Cuts, halves or widens the blocks of a mask of the slab, of so many groups. */
 static void place(pairs *p, const nnf_conv2d_q8_tile *t, size_t groups, uint64_t blocks, const uint8_t *largest)
 {
     p->placed |= blocks;
@@ -184,7 +199,10 @@ static void place(pairs *p, const nnf_conv2d_q8_tile *t, size_t groups, uint64_t
         } else {
             int32_t *to = p->a + 2 * BLOCK * i * t->rows;
             p->wide |= UINT64_C(1) << i;
-            whole ? widen_block(&b, to, true) : widen_block(&b, to, false);
+            if (t->rows <= HALVED)
+                whole ? halve_block(&b, to, true) : halve_block(&b, to, false);
+            else
+                whole ? widen_block(&b, to, true) : widen_block(&b, to, false);
         }
     }
 }
@@ -203,6 +221,22 @@ static void measure(const nnf_conv2d_q8_tile *t, uint8_t *largest)
         most = _mm256_andnot_si256(most, _mm256_set1_epi16(0xFF));
         largest[0] = (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm256_castsi256_si128(most)));
         largest[1] = (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm256_extracti128_si256(most, 1)));
+    }
+}
+
+/* Halves all blocks of few rows, if of every four three have such codes that nothing else is faster. */
+static void halve_all(pairs *p, const nnf_conv2d_q8_tile *t)
+{
+    const size_t blocks = (t->groups + BLOCK - 1) / BLOCK, known = least(blocks, MEASURED);
+    size_t large = blocks - known;
+    for (size_t b = 0; b < known; b++)
+        large += p->largest[b] > SAFE / 2;
+    p->is_halved = 4 * large > 3 * blocks && t->rows * blocks <= PLACES;
+    for (size_t b = 0; p->is_halved && b < blocks; b++) {
+        const strip block = strip_of(t, t->a, t->groups, b);
+        int32_t *to = p->a + 2 * BLOCK * b * t->rows;
+        block.groups == BLOCK ? halve_block(&block, to, true) : halve_block(&block, to, false);
+        p->order[b] = (uint16_t)(4 * BLOCK * b);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conv2d_codes_avx2.h"
+#include "conv2d_halves_avx2.h"
 #include "conv2d_pairs_avx2.h"
 #include "conv2d_requantize_avx2.h"
 #include "conv2d_ways.h"
@@ -31,56 +32,6 @@ INLINE __m256i *widen_weights(const __m256i *w, size_t groups, __m256i *to, cons
     return to + 2 * BLOCK * vectors;
 }
 
-typedef int32_t group __attribute__((aligned(1), may_alias));
-
-/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits. is_first: there
- * are none before. */
-INLINE void add_bytes(__m256i *low, __m256i *high, const uint8_t *a, __m256i w0, __m256i w1, const int vectors,
-                      const int is_first)
-{
-    __m256i x, y;
-    if (vectors == 2 && is_first)
-        __asm__("vpbroadcastd %2, %1\n\t"
-                "vpmaddubsw %3, %1, %0\n\t"
-                "vpmaddubsw %4, %1, %1"
-                : "=&x"(*low), "=&x"(*high)
-                : "m"(*(const group *)a), "x"(w0), "x"(w1));
-    else if (vectors == 2)
-        __asm__("vpbroadcastd %4, %0\n\t"
-                "vpmaddubsw %5, %0, %1\n\t"
-                "vpmaddubsw %6, %0, %0\n\t"
-                "vpaddw %1, %2, %2\n\t"
-                "vpaddw %0, %3, %3"
-                : "=&x"(x), "=&x"(y), "+x"(*low), "+x"(*high)
-                : "m"(*(const group *)a), "x"(w0), "x"(w1));
-    else if (is_first)
-        __asm__("vpbroadcastd %1, %0\n\t"
-                "vpmaddubsw %2, %0, %0"
-                : "=&x"(*low)
-                : "m"(*(const group *)a), "x"(w0));
-    else
-        __asm__("vpbroadcastd %2, %0\n\t"
-                "vpmaddubsw %3, %0, %0\n\t"
-                "vpaddw %0, %1, %1"
-                : "=&x"(x), "+x"(*low)
-                : "m"(*(const group *)a), "x"(w0));
-}
-
-/* Blocks of a slab whose products are added in one way, to sums from `from`, which lie `step` further for each row. */
-typedef struct part {
-    const uint16_t *blocks; /* bytes of codes before each */
-    size_t count, tail;     /* whole blocks, and groups of one that is not and comes last */
-    const nnf_conv2d_q8_tile *tile;
-    const uint8_t *a;       /* codes of the slab, of the first row */
-    const int8_t *w;        /* of the panel, there too */
-    pairs *wide;
-    const int32_t *from;
-    size_t step;
-    int32_t *sum;
-} part;
-
-static const int16_t ONE[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
 /* `each` groups of `rows` rows, in 16 bits. */
 INLINE void add_groups(__m256i s[THREE][2], const uint8_t *a, size_t lda, const __m256i *w, const int rows,
                        const int vectors, const int each)
@@ -96,13 +47,8 @@ INLINE void add_groups(__m256i s[THREE][2], const uint8_t *a, size_t lda, const 
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            __m256i x = sums[i][v];
-            __asm__("vpmaddwd %2, %0, %0\n\t"
-                    "vpaddd %0, %1, %1"
-                    : "+x"(x), "+x"(s[i][v])
-                    : "m"(ONE));
-        }
+        for (int v = 0; v < vectors; v++)
+            add_words(&s[i][v], sums[i][v], ONE);
     }
 }
 
@@ -343,6 +289,8 @@ INLINE void multiply_plain(const part *p, const int vectors)
 #define APART static __attribute__((noinline)) void
 APART plain_wide(const part *p) { multiply_plain(p, 2); }
 APART plain_narrow(const part *p) { multiply_plain(p, 1); }
+APART halves_wide(const part *p) { multiply_twos(p, 2); }
+APART halves_narrow(const part *p) { multiply_twos(p, 1); }
 APART ones_wide(const part *p) { by_tiles(p, 2, multiply_ones); }
 APART ones_narrow(const part *p) { by_tiles(p, 1, multiply_ones); }
 APART excess_wide(const part *p, uint64_t blocks) { add_excess(p, blocks, 2); }
@@ -352,7 +300,7 @@ APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
 APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
 APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
 
-enum { PLAIN, ONES, FOURS, EIGHTS };
+enum { PLAIN, HALVES, ONES, FOURS, EIGHTS };
 
 /* The blocks of a mask in one way. */
 INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const int kind, const int vectors)
@@ -370,6 +318,7 @@ INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const i
         switch (kind) {
         case EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(p); break;
         case FOURS: (vectors == 2 ? fours_wide : fours_narrow)(p); break;
+        case HALVES: (vectors == 2 ? halves_wide : halves_narrow)(p); break;
         case ONES: (vectors == 2 ? ones_wide : ones_narrow)(p); break;
         default: (vectors == 2 ? plain_wide : plain_narrow)(p);
         }
@@ -392,7 +341,10 @@ INLINE void run_slab(part *p, const nnf_conv2d_ways *ways, const uint8_t *larges
     run_way(p, ways, ways->eights, EIGHTS, vectors);
     run_way(p, ways, ways->fours, FOURS, vectors);
     run_way(p, ways, ways->plain & ~wide->wide, ONES, vectors);
-    run_way(p, ways, ways->plain & wide->wide, PLAIN, vectors);
+    if (p->tile->rows <= HALVED)
+        run_way(p, ways, ways->plain & wide->wide, HALVES, vectors);
+    else
+        run_way(p, ways, ways->plain & wide->wide, PLAIN, vectors);
     if (ways->plain & wide->above)
         (vectors == 2 ? excess_wide : excess_narrow)(p, ways->plain & wide->above);
 }
@@ -418,7 +370,15 @@ INLINE void add_slab(const nnf_conv2d_q8_tile *t, const int32_t *panel, pairs *w
 /* The sums of one panel. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
-    const uint8_t *largest = ((const pairs *)work)->largest;
+    pairs *wide = work;
+    const uint8_t *largest = wide->largest;
+    if (wide->is_halved) {
+        const int8_t *w = nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
+        const part p = {.tile = t, .blocks = wide->order, .count = t->groups / BLOCK, .tail = t->groups % BLOCK,
+                        .w = w, .wide = wide, .from = panel, .sum = sum};
+        (vectors == 2 ? halves_wide : halves_narrow)(&p);
+        return;
+    }
     switch (t->rows) {
     case 1: multiply_few(t, panel, largest, sum, 1, vectors); return;
     case 2: multiply_few(t, panel, largest, sum, 2, vectors); return;
@@ -426,7 +386,7 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     default: break;
     }
     for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
-        add_slab(t, panel, work, b, sum, vectors);
+        add_slab(t, panel, wide, b, sum, vectors);
 }
 
 /* PANELS panels, full ones, slab by slab: what is made of the codes of a slab serves all. */
@@ -447,7 +407,10 @@ static __attribute__((noinline)) void run_tile(const nnf_conv2d_q8_tile *t, pair
     nnf_conv2d_q8_tile rest = *t;
     const bool by_slabs = t->groups > SLAB && t->rows > FEW;
     p->slab = NULL;
+    p->is_halved = false;
     measure(t, p->largest);
+    if (t->rows <= FEW)
+        halve_all(p, t);
     if (by_slabs) {
         p->most = t->rows / (4 + 16 / PANELS);
         for (; rest.columns >= PANELS * N; rest.columns -= PANELS * N) {
