@@ -148,6 +148,14 @@ def test_a_product_of_different_tensors_stays(make):
     assert NAME not in prepared.explain().passes and "mul" in " ".join(kernels(prepared))
 
 
+def test_beside_an_operation_in_numpy():
+    n = Net("int8")
+    swish(n)
+    n.b.operation("RANK", [n.x], [n.b.output("INT32")])
+    explained = nnfast.Device(1).prepare(n.b.build()).explain()
+    assert NAME in explained.passes and [row["operation"] for row in explained.rows if row["reason"]] == ["RANK"]
+
+
 def test_few_codes_stay():
     one, _ = (nnfast.Device(1).prepare(built(swish, "int8", shape=(1, 30))) for _ in range(2))
     assert NAME not in one.explain().passes

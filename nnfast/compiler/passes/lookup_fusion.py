@@ -53,9 +53,9 @@ class _Tables:
         """(steps, None for those left out; places of those that have changed)."""
         last = None
         for place, step in enumerate(self._steps):
-            if step.reference is None and type(step) is LookupQ8:
+            if type(step) is LookupQ8 and step.reference is None:
                 self._chain(place, last, *step.slots, *step.made_with[0][1:3])
-            elif step.reference is None and type(step) is BinaryQ8:
+            elif type(step) is BinaryQ8 and step.reference is None:
                 self._pair(place, last, step)
             last = place
         return self._steps, self._changed
