@@ -255,21 +255,27 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     nnf_pairs_store(sum, s, rows, vectors);
 }
 
-typedef void multiply(const part *p, size_t row, const int rows, const int vectors);
+INLINE void multiply_tile(const part *p, size_t row, const int rows, const int vectors, const bool is_wide)
+{
+    if (is_wide)
+        multiply_pairs(p, row, rows, vectors);
+    else
+        multiply_ones(p, row, rows, vectors);
+}
 
 /* All rows, by tiles of about equal height. */
-INLINE void by_tiles(const part *p, const int vectors, multiply *tile)
+INLINE void by_tiles(const part *p, const int vectors, const bool is_wide)
 {
     const size_t all = p->tile->rows, tiles = (all + HIGH - 1) / HIGH;
     for (size_t i = 0, t = 0, rows; t < tiles; t++, i += rows) {
         rows = all / tiles + (t < all % tiles);
         switch (rows) {
-        case 1: tile(p, i, 1, vectors); break;
-        case 2: tile(p, i, 2, vectors); break;
-        case 3: tile(p, i, 3, vectors); break;
-        case 4: tile(p, i, 4, vectors); break;
-        case 5: tile(p, i, 5, vectors); break;
-        default: tile(p, i, 6, vectors); break;
+        case 1: multiply_tile(p, i, 1, vectors, is_wide); break;
+        case 2: multiply_tile(p, i, 2, vectors, is_wide); break;
+        case 3: multiply_tile(p, i, 3, vectors, is_wide); break;
+        case 4: multiply_tile(p, i, 4, vectors, is_wide); break;
+        case 5: multiply_tile(p, i, 5, vectors, is_wide); break;
+        default: multiply_tile(p, i, 6, vectors, is_wide); break;
         }
     }
 }
@@ -282,7 +288,7 @@ INLINE void multiply_plain(const part *p, const int vectors)
         w = widen_weights((const __m256i *)(p->w + p->blocks[b] * (size_t)(8 * vectors)), BLOCK, w, vectors);
     if (p->tail)
         widen_weights((const __m256i *)(p->w + p->blocks[p->count] * (size_t)(8 * vectors)), p->tail, w, vectors);
-    by_tiles(p, vectors, multiply_pairs);
+    by_tiles(p, vectors, true);
 }
 
 /* Each loop in a function of its own: together they make gcc move registers and leave loops unaligned. */
@@ -291,8 +297,8 @@ APART plain_wide(const part *p) { multiply_plain(p, 2); }
 APART plain_narrow(const part *p) { multiply_plain(p, 1); }
 APART halves_wide(const part *p) { multiply_twos(p, 2); }
 APART halves_narrow(const part *p) { multiply_twos(p, 1); }
-APART ones_wide(const part *p) { by_tiles(p, 2, multiply_ones); }
-APART ones_narrow(const part *p) { by_tiles(p, 1, multiply_ones); }
+APART ones_wide(const part *p) { by_tiles(p, 2, false); }
+APART ones_narrow(const part *p) { by_tiles(p, 1, false); }
 APART excess_wide(const part *p, uint64_t blocks) { add_excess(p, blocks, 2); }
 APART excess_narrow(const part *p, uint64_t blocks) { add_excess(p, blocks, 1); }
 APART fours_wide(const part *p) { multiply_rows(p, 2, 2); }
