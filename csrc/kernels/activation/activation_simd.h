@@ -13,7 +13,7 @@ enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT
           OP_COS, OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH, OP_SILU };
 
 /* x (1/2 + g(x)) for an odd g, the quotient x P(x^2) / Q(x^2) up to `end`, from where on it is 1/2 to the last bit:
- * within 1.6e-7 |x|. So results far below 0, as those of definitions in float, have the digits of 1 + erf or 1 + tanh. */
+ * within 2e-7 |x|. So results far below 0, as those of definitions in float, have the digits of 1 + erf or 1 + tanh. */
 INLINE V gelu_by(V x, float end, const float p[6], const float q[5])
 {
     const V near = clamp(x, end), square = mul(near, near);
