@@ -11,8 +11,7 @@
 /* Most rows of a tile, for all kernels; so many addresses of each tap. */
 enum { NNF_CONV2D_GROUPED_ROWS = 24 };
 
-/* `depth` input and `units` output channels of each group; a multiple of the kernel's k, and as many as it can spread:
- * nnf_conv2d_grouped_fits. */
+/* `depth` input and `units` output channels of each group. */
 typedef struct nnf_conv2d_groups {
     size_t groups, depth, units;
 } nnf_conv2d_groups;
@@ -47,8 +46,8 @@ static inline size_t nnf_conv2d_grouped_span(const nnf_conv2d_groups *in, size_t
     return (last / in->units + 1) * in->depth - nnf_conv2d_grouped_base(in, first);
 }
 
-/* Whether a kernel of n lanes that takes k codes for each at once can spread the inputs of all its vectors: whole ks,
- * and no more than n k of them, 4, 8, 16 or 32 where they are not dwords of a wide vector. */
+/* Whether a kernel of n lanes that takes k codes for each at once can spread the inputs of all its vectors: the depth is
+ * whole ks, and no span is above n k. Of 8 lanes and 2 codes a span must be 4, 8 or 16, which one load reads. */
 int nnf_conv2d_grouped_fits(const nnf_conv2d_groups *in, size_t n, size_t k);
 
 /* A block of packed weights for n output channels: a header as that of a panel n wide without the 64 bytes behind its

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "conv2d/conv2d_q8_header.h"
+
 int nnf_conv2d_grouped_fits(const nnf_conv2d_groups *in, size_t n, size_t k)
 {
     if (!in->groups || !in->units || !in->depth || in->depth % k)
@@ -20,21 +22,6 @@ size_t nnf_pack_conv2d_grouped_q8_size(const nnf_conv2d_groups *in, size_t taps,
     return (in->groups * in->units + n - 1) / n * nnf_conv2d_grouped_block(in, taps, n, k);
 }
 
-/* The header of one output channel. */
-static void pack_channel(size_t depth, const uint8_t *weights, const nnf_conv2d_q8_scheme *s, size_t channel,
-                         int32_t *header, size_t n)
-{
-    const int exponent = s->exponent[channel];
-    uint32_t sum = 0;
-    for (size_t k = 0; k < depth; k++)
-        sum += (uint32_t)(int8_t)(weights[k] ^ s->flip);
-    header[NNF_CONV2D_Q8_BIAS * n] = (int32_t)((uint32_t)s->bias[channel] - (uint32_t)s->input_zero_point * sum);
-    header[NNF_CONV2D_Q8_MULTIPLIER * n] = s->multiplier[channel];
-    header[NNF_CONV2D_Q8_LEFT * n] = exponent > 0 ? exponent : 0;
-    header[NNF_CONV2D_Q8_RIGHT * n] = exponent > 0 ? 0 : -exponent;
-    header[NNF_CONV2D_Q8_SIGNED * n] = (int32_t)(128 * sum);
-}
-
 void nnf_pack_conv2d_grouped_q8(const nnf_conv2d_groups *in, size_t taps, size_t n, size_t k, const uint8_t *weights,
                                 const nnf_conv2d_q8_scheme *scheme, unsigned char *packed)
 {
@@ -46,7 +33,7 @@ void nnf_pack_conv2d_grouped_q8(const nnf_conv2d_groups *in, size_t taps, size_t
         unsigned char *to = (unsigned char *)(which + steps * n);
         const uint8_t *from = weights + j * taps * in->depth;
         const size_t skipped = j / in->units * in->depth - nnf_conv2d_grouped_base(in, j / n * n);
-        pack_channel(taps * in->depth, from, scheme, j, header, n);
+        nnf_conv2d_q8_header(taps * in->depth, from, scheme, j, header, n);
         for (size_t s = 0; s < steps; s++)
             which[s * n] = (int32_t)(skipped / k + s);
         for (size_t s = 0; s < taps * steps; s++, to += 4 * n, from += k) {

@@ -3,24 +3,11 @@
 
 #include <string.h>
 
+#include "conv2d/conv2d_q8_header.h"
+
 size_t nnf_pack_conv2d_narrow_q8_size(size_t columns, size_t taps, size_t depth, size_t k)
 {
     return columns * (NNF_CONV2D_Q8_ARRAYS * sizeof(int32_t) + taps * nnf_conv2d_narrow_blocks(depth, k) * k);
-}
-
-/* The header of one channel, of its `depth` weights. */
-static void pack_channel(size_t depth, const uint8_t *weights, const nnf_conv2d_q8_scheme *s, size_t channel,
-                         int32_t *header, size_t columns)
-{
-    const int exponent = s->exponent[channel];
-    uint32_t sum = 0;
-    for (size_t k = 0; k < depth; k++)
-        sum += (uint32_t)(int8_t)(weights[k] ^ s->flip);
-    header[NNF_CONV2D_Q8_BIAS * columns] = (int32_t)((uint32_t)s->bias[channel] - (uint32_t)s->input_zero_point * sum);
-    header[NNF_CONV2D_Q8_MULTIPLIER * columns] = s->multiplier[channel];
-    header[NNF_CONV2D_Q8_LEFT * columns] = exponent > 0 ? exponent : 0;
-    header[NNF_CONV2D_Q8_RIGHT * columns] = exponent > 0 ? 0 : -exponent;
-    header[NNF_CONV2D_Q8_SIGNED * columns] = (int32_t)(128 * sum);
 }
 
 void nnf_pack_conv2d_narrow_q8(size_t columns, size_t taps, size_t depth, size_t k, const uint8_t *weights,
@@ -31,7 +18,7 @@ void nnf_pack_conv2d_narrow_q8(size_t columns, size_t taps, size_t depth, size_t
     unsigned char *to = packed + NNF_CONV2D_Q8_ARRAYS * sizeof(int32_t) * columns;
     for (size_t j = 0; j < columns; j++) {
         const uint8_t *from = weights + j * taps * depth;
-        pack_channel(taps * depth, from, scheme, j, header + j, columns);
+        nnf_conv2d_q8_header(taps * depth, from, scheme, j, header + j, columns);
         for (size_t tap = 0; tap < taps; tap++, from += depth) {
             for (size_t i = 0; i < whole; i++)
                 *to++ = from[i] ^ scheme->flip;
