@@ -24,7 +24,7 @@ typedef struct execution {
     bool divides; /* something may stop it: long steps are done in parts */
     int outcome;
     size_t done; /* steps; as the outcome, it changes between two of them */
-    nnf_history *history; /* NULL: a run on the own team or one thread, or nobody keeps it */
+    nnf_history *history; /* NULL: a run on one thread, or nobody keeps it */
     int wanted;           /* threads, were there no others */
     int64_t waited_ns;    /* by the caller for other threads, beyond spin_us each time */
     int64_t ran_ns;       /* without waiting for a turn */
@@ -169,8 +169,7 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
 {
     const int wanted = program->threads < threads ? program->threads : threads;
-    /* The own team misses nobody who is late; OpenMP's threads wait for each other at the end of a region. */
-    nnf_history *history = wanted > 1 && run->team ? program->history : NULL;
+    nnf_history *history = wanted > 1 ? program->history : NULL;
     const int most = history ? nnf_room_advised(&room, wanted, nnf_now_ns()) : wanted;
     nnf_client *client = run->turn ? run->turn->gate->client : NULL;
     execution e = {.program = program, .run = *run, .threads = most, .granted = most, .times_ns = times_ns,

@@ -1,6 +1,7 @@
-/* How many of OpenMP's threads runs should take beside others. One that the system has put aside holds up the others; so
- * a run that was held up has the next ones take a thread less for some milliseconds, for longer each time that this
- * happens again, and a run that was not lets them take another one. Zero-initialised; any thread may call at any time. */
+/* How many threads runs should take beside other processes. A thread that the system has put aside in the middle of a
+ * share, or at OpenMP's end of a run, holds up the others; so a run that was held up has the next ones take a thread less
+ * for some milliseconds, for longer each time that this happens again, and a run that was not lets them take another one.
+ * Zero-initialised; any thread may call at any time. */
 #ifndef NNF_ROOM_H
 #define NNF_ROOM_H
 
