@@ -52,7 +52,7 @@ static bool was_held_up(nnf_history *history, int64_t waited_ns)
     const int64_t before = __atomic_load_n(least, __ATOMIC_RELAXED), waited = waited_ns + 1;
     if (!before || waited < before)
         __atomic_store_n(least, waited, __ATOMIC_RELAXED);
-    return before && waited > 2 * before + LATE_NS;
+    return before && waited > before + before / 2 + LATE_NS;
 }
 
 void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t waited_ns, int64_t ran_ns,

@@ -8,7 +8,6 @@
 /* One run, on its caller's stack. */
 typedef struct region {
     nnf_work work;
-    int64_t *waited_ns;
     _Atomic uint32_t missing; /* threads that have not begun; futex word */
 } region;
 
@@ -29,11 +28,8 @@ static void arrive(region *r)
 static void wait_for_all(region *r)
 {
     uint32_t left;
-    const int64_t began = nnf_now_ns();
     while ((left = atomic_load(&r->missing)))
         nnf_futex_wait(&r->missing, left, 0);
-    if (r->waited_ns)
-        *r->waited_ns += nnf_now_ns() - began;
 }
 
 /* Has some work done while the caller sleeps: that one and this worker are one of the threads that compute. OpenMP may
@@ -53,7 +49,7 @@ static void open_region(void *argument, int share, int shares)
         if (number == 0)
             atomic_fetch_add(&r->missing, (uint32_t)omp_get_num_threads());
         arrive(r);
-        nnf_meeting_walk(&meeting, number, number ? NULL : r->waited_ns);
+        nnf_meeting_walk(&meeting, number, NULL);
         if (number == 0)
             wait_for_all(r);
     }
@@ -64,9 +60,13 @@ int nnf_team_openmp_run(nnf_team_fn fn, nnf_team_next_fn next, void *argument, i
                         int64_t *waited_ns)
 {
     const int most = threads < NNF_TEAM_MAX ? threads : NNF_TEAM_MAX;
-    region r = {.work = {fn, next, argument, .shares = most, .spin_us = spin_us}, .waited_ns = waited_ns};
-    if (most > 1 && door.call(open_region, &r, spin_us))
+    region r = {.work = {fn, next, argument, .shares = most, .spin_us = spin_us}};
+    const int64_t began = nnf_now_ns();
+    if (most > 1 && door.call(open_region, &r, spin_us)) {
+        if (waited_ns)
+            *waited_ns += nnf_now_ns() - began;
         return r.work.shares;
+    }
     do
         fn(argument, 0, 1);
     while (next && next(argument, 1));

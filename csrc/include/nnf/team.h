@@ -27,7 +27,7 @@ void nnf_team_give_back(int leased);
 
 /* The same by an OpenMP region. A worker of the team opens it while the caller sleeps: OpenMP keeps threads for whoever
  * opens regions, so that a child forked by a caller has none to wait for. Threads wait between steps as above, before and
- * after a region as OpenMP has them (OMP_WAIT_POLICY).
+ * after a region as OpenMP has them (OMP_WAIT_POLICY). The caller waits for all of it: *waited_ns grows by the run's time.
  * It lives in a module of its own, which names the functions above to it once. */
 typedef struct nnf_team_door {
     int (*call)(nnf_team_fn fn, void *argument, int spin_us);
