@@ -87,6 +87,24 @@ cdef inline void running_four(int op, size_t row, size_t n, const counted *x, co
         y[at], y[row + at], y[2 * row + at], y[3 * row + at] = a, b, c, d
 
 
+# `count` columns, COLUMNS at most, of n rows that are `after` numbers apart.
+cdef inline void running_columns(int op, size_t n, size_t after, size_t count, const counted *x,
+                                 counted *y) noexcept nogil:
+    cdef counted sums[COLUMNS]
+    cdef size_t i, k, at = (n - 1) * after if op & 1 else 0
+    cdef size_t step = 0 - after if op & 1 else after, ahead = 0 if op & 2 else step
+    for k in range(count):
+        sums[k] = 0 if op & 2 else x[at + k]
+    for k in range(count):
+        y[at + k] = sums[k]
+    for i in range(1, n):
+        for k in range(count):
+            sums[k] = joined(REDUCED_SUM, sums[k], x[at + ahead + k])
+        at += step
+        for k in range(count):
+            y[at + k] = sums[k]
+
+
 cdef void reduce_numbers(int op, size_t parts, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
     cdef size_t part, row, i, k
     cdef int64_t total
@@ -127,23 +145,23 @@ cdef void reduce_numbers(int op, size_t parts, size_t n, size_t after, const cou
 
 cdef void running_sums(int op, size_t parts, size_t n, size_t after, const counted *x, counted *y) noexcept nogil:
     # op: 1 from the back, 2 without the element itself, 3 both.
-    cdef size_t part = 0, row, i, k
-    cdef size_t at, before
+    cdef size_t part = 0, row, k
     if after == 1:
         while n and part < parts:
             row = n if parts - part >= 4 else 0
             running_four(op, row, n, x + part * n, y + part * n)
             part += 4 if row else 1
         return
-    for part in range(parts):
-        for i in range(n):
-            at = (part * n + (n - 1 - i if op & 1 else i)) * after
-            before = at + after if op & 1 else at - after
-            for k in range(after):
-                if op & 2:
-                    y[at + k] = joined(REDUCED_SUM, y[before + k], x[before + k]) if i else 0
-                else:
-                    y[at + k] = joined(REDUCED_SUM, y[before + k], x[at + k]) if i else x[at + k]
+    for part in range(parts if n else 0):
+        k = 0
+        while k + COLUMNS <= after:
+            running_columns(op, n, after, COLUMNS, x + k, y + k)
+            k += COLUMNS
+        while k < after:
+            running_columns(op, n, after, 1, x + k, y + k)
+            k += 1
+        x += n * after
+        y += n * after
 
 
 cdef rows_fn rows_of(counted *kind, bint is_running) except? NULL:
