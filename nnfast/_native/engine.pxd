@@ -105,7 +105,7 @@ cdef class Arguments:
 
     cdef bint fits(self, list arrays) noexcept
     cdef bint fits_one(self, int i, object value) noexcept
-    cdef list make(self)
+    cdef list make(self, list sources)
     cdef void bind(self, Frame frame, list arrays) noexcept
     cdef void set(self, Frame frame, int i, void *address) noexcept nogil
 

@@ -51,6 +51,22 @@ def test_many_gaps_are_not_all_tried_and_nothing_overlaps():
     assert total <= 1.1 * by_trying(blocks)[1]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_large_tensors_lie_apart_from_what_they_are_made_from(seed):
+    """A load waits for stores before it whose addresses differ from its own by a multiple of a page."""
+    rng = random.Random(seed)
+    blocks = {key: (rng.choice((1 << 15, 200704, 401408, 1000)), key, key + rng.choice((1, 1, 1, 4)))
+              for key in range(40)}
+    offsets, total = place(blocks)
+    assert total <= 1.2 * by_trying(blocks)[1]
+    for key, (size, _, last) in blocks.items():
+        assert offsets[key] % 64 == 0 and offsets[key] + size <= total
+        for other in range(key + 1, min(last, 39) + 1):
+            assert offsets[other] + blocks[other][0] <= offsets[key] or offsets[key] + size <= offsets[other]
+            if size > 1000 and blocks[other][0] > 1000:
+                assert 512 <= (offsets[key] - offsets[other]) % 4096 <= 3584
+
+
 def test_placing_stops_when_told_to():
     looks = []
 

@@ -33,6 +33,17 @@ def test_no_python_frame_inside(chain):
     assert set(seen) <= {"run", "active_profile"}
 
 
+def test_large_results_lie_apart_from_inputs(chain):
+    """A load waits for stores before it whose addresses differ from its own by a multiple of a page."""
+    prepared, x = chain
+    memory = np.ones(x.size + 1024, np.float32)
+    kept = []
+    for start in range(0, 1024, 100):
+        kept += prepared.run([memory[start:start + x.size].reshape(x.shape)])
+        assert 512 <= (memory[start:].ctypes.data - kept[-1].ctypes.data) % 4096 <= 3584
+        assert kept[-1].ctypes.data % 64 == 0
+
+
 COUNTER = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -31,6 +31,22 @@ cdef extern from *:
 OUTCOMES = ("done", "cancelled", "deadline", "declined")
 ALIGNMENT = 64
 
+cdef enum:
+    LINE_BYTES = 64
+    PAGE_BYTES = 4096
+    LARGE_BYTES = 8 * PAGE_BYTES
+    APART = 13 * 64  # of a page: it and its small multiples are far from 0, and none is a multiple of 1024
+
+PAGE = PAGE_BYTES
+"""A load waits for stores before it whose addresses differ from its own by a multiple of so many bytes."""
+LARGE = LARGE_BYTES
+"""Bytes of a tensor from which on its place in a page is chosen, so that it is apart from what it is made from."""
+
+
+def phase(int64_t order):
+    """Where in a page the order-th of tensors begins that are made one from the other."""
+    return (-order * APART) & (PAGE_BYTES - 1)
+
 
 def trim():
     """Give the pages of freed memory back to the system, where the C library can; packing leaves many."""

@@ -21,16 +21,17 @@ MAX_RANK = RANKS
 
 
 cdef enum:
-    LARGE_BYTES = 1 << 14  # of a result that begins at a cache line: stores across two lines take half as long again
+    LINED = 1 << 14  # bytes of a result that begins at a cache line: stores across two lines take half as long again
 
 
-cdef cnp.ndarray _empty(Argument *a):
-    """A new array."""
-    if a.nbytes < LARGE_BYTES:
+cdef cnp.ndarray _empty(Argument *a, uintptr_t source):
+    """A new array, made from what lies at `source`."""
+    if a.nbytes < LINED:
         return cnp.PyArray_EMPTY(a.rank, a.dims, a.type, 0)
-    cdef cnp.npy_intp size = <cnp.npy_intp>(a.nbytes + ALIGNMENT)
+    cdef uintptr_t each = PAGE_BYTES if a.nbytes >= LARGE_BYTES else LINE_BYTES
+    cdef cnp.npy_intp size = <cnp.npy_intp>(a.nbytes + each)
     cdef cnp.ndarray raw = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
-    cdef size_t shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % ALIGNMENT
+    cdef uintptr_t shift = ((source - APART) // LINE_BYTES * LINE_BYTES - <uintptr_t>cnp.PyArray_DATA(raw)) & (each - 1)
     cdef cnp.ndarray made = cnp.PyArray_SimpleNewFromData(a.rank, a.dims, a.type,
                                                           <char *>cnp.PyArray_DATA(raw) + shift)
     cnp.set_array_base(made, raw)
@@ -91,12 +92,13 @@ cdef class Arguments:
                 return False
         return cnp.PyArray_ISCARRAY_RO(array)
 
-    cdef list make(self):
-        """Fresh arrays."""
+    cdef list make(self, list sources):
+        """Fresh arrays, to be made from these."""
         cdef int i
         cdef list made = [None] * self.count
+        cdef uintptr_t source = <uintptr_t>cnp.PyArray_DATA(<cnp.ndarray>sources[0]) if sources else 0
         for i in range(self.count):
-            made[i] = _empty(&self.items[i])
+            made[i] = _empty(&self.items[i], source)
         return made
 
     cdef void bind(self, Frame frame, list arrays) noexcept:
@@ -214,13 +216,13 @@ cdef class Runner:
         if out is not None and (type(out) is not list or not self._may_write(given, out)):
             return None
         try:
-            results = self.outputs.make() if out is None else <list>out
+            results = self.outputs.make(given) if out is None else <list>out
             taken = self.take_idle()
             if taken != NULL:
                 space = <Workspace>taken
                 Py_XDECREF(taken)
             else:
-                space = Workspace(self.new_frame(), self.states_out.make())
+                space = Workspace(self.new_frame(), self.states_out.make([]))
         except MemoryError:
             return None
         frame = space.frame
