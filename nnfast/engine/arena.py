@@ -15,7 +15,7 @@ def place(blocks, go_on=lambda: None):
     blocks: {key: (size in bytes, first step, last step)}, steps inclusive; go_on() is called at intervals and may
     raise.
     Returns ({key: offset}, total bytes). Greedy by size: the largest first, each in the lowest sufficient gap between
-    placed blocks that are live at the same time. Large ones begin where `phase` of their first step says.
+    placed blocks that are live at the same time. Large ones begin at the `phase` behind that of their first step.
     """
     order = sorted(blocks, key=lambda key: (-blocks[key][0], blocks[key][1], key))
     rows = np.array([(align(max(size, 1)) + (PAGE - LINE if size >= LARGE else 0), first, last)
@@ -27,5 +27,5 @@ def place(blocks, go_on=lambda: None):
         gaps.place(rows[at:at + SLICE], offsets[at:at + SLICE])
     for at, key in enumerate(order):
         if blocks[key][0] >= LARGE:
-            offsets[at] += (phase(blocks[key][1]) - offsets[at]) % PAGE
+            offsets[at] += (phase(blocks[key][1] + 1) - offsets[at]) % PAGE
     return dict(zip(order, offsets.tolist())), gaps.total

@@ -1,5 +1,7 @@
 """How many threads runs take beside others: fewer after one was late, more again after a while."""
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,3 +82,16 @@ def test_threads_that_had_to_be_woken_were_not_late():
 def test_threads_that_are_mostly_late_are_left_out():
     count = iter(range(1 << 30))
     assert full_runs(lambda was_alone: (3 * MS, 4 * MS) if next(count) else (0, 4 * MS)) < 0.05
+
+
+def test_lucky_runs_among_late_ones_do_not_bring_threads_back():
+    """Some runs on both threads are held up, and all of them together take longer than those on one."""
+    chance = random.Random(1)
+    share = full_runs(lambda was_alone: (900_000, 1_300_000) if chance.random() < 0.25 else (0, 250_000))
+    assert share < 0.01
+
+
+def test_threads_come_back_once_nobody_is_late():
+    count = iter(range(1 << 30))
+    share = full_runs(lambda was_alone: (3 * MS, 4 * MS) if next(count) < 50 else (0, 250_000), count=40_000)
+    assert share > 0.7

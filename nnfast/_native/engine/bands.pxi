@@ -131,7 +131,7 @@ cdef class Bands(Step):
             self.work += step.work
         self._plan(s.rows.out, budget)
         for k in range(last):
-            self.scratch += (<size_t>phase(k) - self.scratch) & (PAGE_BYTES - 1)
+            self.scratch += (<size_t>phase(k + 1) - self.scratch) & (PAGE_BYTES - 1)
             self.c_chain.stages[k].buffer = self.scratch
             self.scratch += (self.c_chain.stages[k].capacity * self.c_chain.stages[k].row + 63) // 64 * 64
         self.c_chain.progress = self.scratch

@@ -29,14 +29,13 @@ cdef extern from *:
     int nnf_trim() nogil
 
 OUTCOMES = ("done", "cancelled", "deadline", "declined")
-ALIGNMENT = 64
-
 cdef enum:
     LINE_BYTES = 64
     PAGE_BYTES = 4096
     LARGE_BYTES = 8 * PAGE_BYTES
     APART = 13 * 64  # of a page: it and its small multiples are far from 0, and none is a multiple of 1024
 
+ALIGNMENT = LINE_BYTES
 PAGE = PAGE_BYTES
 """A load waits for stores before it whose addresses differ from its own by a multiple of so many bytes."""
 LARGE = LARGE_BYTES
@@ -44,7 +43,8 @@ LARGE = LARGE_BYTES
 
 
 def phase(int64_t order):
-    """Where in a page the order-th of tensors begins that are made one from the other."""
+    """Where in a page the order-th of tensors begins that are made one from the other. The 0th is the caller's, which
+    allocators put near the beginning."""
     return (-order * APART) & (PAGE_BYTES - 1)
 
 
