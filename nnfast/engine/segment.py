@@ -218,8 +218,9 @@ def _poison(spec, outputs, tensors, threads):
     if byte is None:
         return None
     sizes = {slot: prod(tensors[operand][0]) * tensors[operand][1].itemsize for operand, slot in outputs.items()}
-    if spec["arena_bytes"]:
-        sizes[next(slot for slot, offset in spec["offsets"].items() if offset == 0)] = spec["arena_bytes"]
+    if spec["offsets"]:
+        lowest = min(spec["offsets"], key=spec["offsets"].get)
+        sizes[lowest] = spec["arena_bytes"] - spec["offsets"][lowest]
     return Poison(tuple(sizes), tuple(sizes.values()), byte, threads)
 
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from helpers import models
 from helpers.processes import environment
 from nnfast import Device, ModelBuilder, profile
 from nnfast._native.engine import Frame, Poison, Program, aligned_bytes, poison, set_poison
@@ -61,6 +62,16 @@ def test_working_memory_before_each_run():
         assert program.run(frame, 3) == ("done", 0)
         assert (frame.view(0, (128,), np.dtype(np.uint8)) == 0x5A).all()
         assert y.tobytes() == b"\x5a" * 8 + np.ones(2, np.float32).tobytes()
+
+
+def test_large_tensors_that_begin_within_a_page():
+    """None of them need be where the working memory begins."""
+    model, x = models.wide_model(4, 32), np.ones((1, 32, 32, 16), np.float32)
+    expected = Device(2, without_passes=["row_fusion"]).prepare(model).run([x])
+    set_poison(0xFF)
+    prepared = Device(2, without_passes=["row_fusion"]).prepare(model)
+    assert "arena 0 B" not in str(prepared.explain())
+    assert np.array_equal(prepared.run([x]), expected)
 
 
 def test_new_memory_holds_it():
