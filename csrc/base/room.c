@@ -7,8 +7,7 @@ enum {
     MOST_PAUSE_NS = 256000000,
     LATE_NS = 300000,  /* beyond what waking a thread takes */
     AVERAGE_RUNS = 16, /* about as many runs make an average of recent ones */
-    TRIED_RUNS = 16,   /* one of so many late runs has fewer threads tried */
-    MOST_TIMES = 4     /* the average that a run counts as in it: a single stall says little */
+    TRIED_RUNS = 16    /* one of so many late runs has fewer threads tried */
 };
 
 static int least_late(const nnf_room *room)
@@ -41,8 +40,6 @@ void nnf_room_judge(nnf_room *room, int threads, bool was_late, int64_t now_ns)
 static int64_t average(int64_t *kept, int64_t value)
 {
     const int64_t before = __atomic_load_n(kept, __ATOMIC_RELAXED);
-    if (before && value > MOST_TIMES * before)
-        value = MOST_TIMES * before;
     const int64_t now = before ? before + (value - before) / AVERAGE_RUNS : value;
     __atomic_store_n(kept, now, __ATOMIC_RELAXED);
     return now;
@@ -73,7 +70,5 @@ void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wante
     bool late = was_held_up(history, waited_ns);
     if (late && fewer > full)
         late = __atomic_add_fetch(&history->held_up, 1, __ATOMIC_RELAXED) % TRIED_RUNS == 0;
-    else if (threads == wanted && fewer && fewer <= full)
-        late = true; /* or lucky, among others that were late */
     nnf_room_judge(room, threads, late, now_ns);
 }

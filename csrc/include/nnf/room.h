@@ -30,9 +30,8 @@ void nnf_room_judge(nnf_room *room, int threads, bool was_late, int64_t now_ns);
 
 /* A run on `threads` of those wanted has ended, whose caller waited so long for others: judges whether it was held up, and
  * whether fewer threads are worth it. Where every processor is in use, more threads get more of them although each
- * meeting waits: so runs take fewer only if they are not slower so, which is tried at times; and as long as they are not,
- * a run on all that was not held up changes nothing. The first run on all threads after one on fewer says nothing: those
- * left out have slept meanwhile, and had to be woken. */
+ * meeting waits: so runs take fewer only if they are not slower so, which is tried at times. The first run on all threads
+ * after one on fewer says nothing: those left out have slept meanwhile, and had to be woken. */
 void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t waited_ns, int64_t ran_ns,
                     int64_t now_ns);
 
