@@ -29,6 +29,7 @@ cdef extern from *:
     int nnf_trim() nogil
 
 OUTCOMES = ("done", "cancelled", "deadline", "declined")
+
 cdef enum:
     LINE_BYTES = 64
     PAGE_BYTES = 4096
