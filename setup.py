@@ -40,11 +40,12 @@ from c_build import (  # noqa: E402  (the folder is no package)
 
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
+    meeting = ["csrc/base/meeting.c", "csrc/base/slice.c"]
     extra = {"kernels": [*kernels, *(f"csrc/base/{name}.c" for name in ("cpu", "tiles", "tuning"))],
-             "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "meeting", "program", "room", "team")],
+             "threads": [*meeting, *(f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "room", "team"))],
              "conv": csrc("kernels/**/*_pack.c"),
              "codec": ["csrc/base/digest.c"],
-             "openmp": ["csrc/base/meeting.c", *csrc("base/*_openmp.c")],
+             "openmp": [*meeting, *csrc("base/*_openmp.c")],
              "rings": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"],
              "bench": [*csrc("peak/*.c"), "csrc/fmq/ring.c"]}
     # What Cython adds to modules with memoryviews stands in one module, not in each.

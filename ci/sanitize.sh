@@ -7,7 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 ci/build_checkkernels.py -o "$folder/checkkernels" -- -fsanitize=address,undefined -fno-sanitize-recover=all
 "$folder/checkkernels" | tail -n 2
-team="csrc/base/meeting.c csrc/base/team.c csrc/base/fair.c csrc/base/gate.c csrc/base/program.c csrc/base/room.c csrc/stress/team_stress.c"
+team="csrc/base/meeting.c csrc/base/team.c csrc/base/fair.c csrc/base/gate.c csrc/base/program.c csrc/base/room.c csrc/base/slice.c csrc/stress/team_stress.c"
 # shellcheck disable=SC2086
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=thread -pthread $team -o "$folder/stress_tsan"
 "$folder/stress_tsan"

@@ -6,6 +6,7 @@
 
 #include "nnf/clock.h"
 #include "nnf/futex.h"
+#include "nnf/slice.h"
 
 static bool is_open(uint64_t phase)
 {
@@ -39,6 +40,7 @@ void nnf_meeting_open(nnf_meeting *m, const nnf_work *work)
     atomic_store_explicit(&m->shares, work->shares, memory_order_relaxed);
     atomic_store_explicit(&m->seats, work->seats, memory_order_relaxed);
     atomic_store_explicit(&m->spin_us, work->spin_us, memory_order_relaxed);
+    atomic_store_explicit(&m->gives_way, work->gives_way, memory_order_relaxed);
     for (int share = 0; share < work->shares; share++)
         atomic_store_explicit(&m->taken[share], phase - 2, memory_order_relaxed);
     atomic_store(&m->phase, phase);
@@ -69,6 +71,8 @@ static void go_on(nnf_meeting *m, uint64_t phase, int shares)
 static void take_shares(nnf_meeting *m, uint64_t phase, int seat)
 {
     const int shares = atomic_load_explicit(&m->shares, memory_order_relaxed);
+    if (atomic_load_explicit(&m->gives_way, memory_order_relaxed))
+        nnf_slice_pause(); /* its share is there for the others meanwhile */
     for (int i = 0; i < shares; i++) {
         const int share = (seat + i) % shares;
         if (!take(m, share, phase))

@@ -254,7 +254,8 @@ int nnf_team_run(nnf_team_fn fn, nnf_team_next_fn next, void *argument, int thre
         return 1;
     }
     const int shares = c.count + 1;
-    begin(&c, &(nnf_work){fn, next, argument, .shares = shares, .seats = shares, .walkers = 1, .spin_us = spin_us});
+    begin(&c, &(nnf_work){fn, next, argument, .shares = shares, .seats = shares, .walkers = 1, .spin_us = spin_us,
+                          .gives_way = 1});
     nnf_meeting_walk(c.meeting, 0, waited_ns);
     bring_back(&c);
     return shares;

@@ -4,16 +4,20 @@
  * which the thread sanitizer does not know. Each step reads what every thread wrote in the step before. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "nnf/clock.h"
 #include "nnf/gate.h"
 #include "nnf/program.h"
 
-enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300, CHILDREN = 8, CHILD_SECONDS = 60, SECONDS = 600 };
+enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300, CHILDREN = 8, CHILD_SECONDS = 60, SECONDS = 600,
+       MOST_BUSY = 256 };
 
 /* Of every cell and the sum of all: wrong to the end as soon as one thread's share is missing anywhere. */
 static uint32_t next_value(uint32_t x, uint32_t sum, size_t i)
@@ -137,6 +141,60 @@ static int run_without_the_others(void)
     return 0;
 }
 
+static _Atomic int yields, yields_within;
+static _Thread_local bool has_a_share;
+
+/* In place of the C library's. */
+int sched_yield(void)
+{
+    atomic_fetch_add(&yields, 1);
+    atomic_fetch_add(&yields_within, has_a_share);
+    return (int)syscall(SYS_sched_yield);
+}
+
+static void short_share(void *argument, int share, int shares)
+{
+    (void)argument;
+    (void)share;
+    (void)shares;
+    has_a_share = true;
+    for (volatile int i = 0; i < SLOWLY; i++) {
+    }
+    has_a_share = false;
+}
+
+static int until_all_gave_way(void *argument, int shares)
+{
+    const int64_t *began_ns = argument;
+    (void)shares;
+    return atomic_load(&yields) < 10 && nnf_now_ns() < *began_ns + CHILD_SECONDS * (int64_t)1000000000;
+}
+
+static void *be_busy(void *argument)
+{
+    while (!atomic_load((_Atomic bool *)argument)) {
+    }
+    return NULL;
+}
+
+/* Beside busy threads, a run that goes on for milliseconds gives up its processors now and then, and never with a share
+ * in hand. */
+static int run_gives_way(void)
+{
+    pthread_t busy[MOST_BUSY];
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const int count = processors < MOST_BUSY ? (int)processors : MOST_BUSY;
+    _Atomic bool stop = false;
+    int64_t began_ns = nnf_now_ns();
+    for (int i = 0; i < count; i++)
+        pthread_create(&busy[i], NULL, be_busy, &stop);
+    nnf_team_run(short_share, until_all_gave_way, &began_ns, 2, 20, NULL);
+    atomic_store(&stop, true);
+    for (int i = 0; i < count; i++)
+        pthread_join(busy[i], NULL);
+    return atomic_load(&yields) < 10 || atomic_load(&yields_within);
+}
+
 static void *caller(void *argument)
 {
     return run_many(*(unsigned *)argument, RUNS) ? argument : NULL;
@@ -190,6 +248,10 @@ int main(int argc, char **argv)
     }
     if (run_without_the_others()) {
         puts("team_stress: a thread that did not come was missed");
+        return 1;
+    }
+    if (run_gives_way()) {
+        puts("team_stress: threads keep their processors, or give them up with a share in hand");
         return 1;
     }
     nnf_team_set_limit(3);

@@ -40,6 +40,15 @@ cdef extern from "nnf/room.h":
     int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns)
     void nnf_room_judge(nnf_room *room, int threads, bint was_late, int64_t now_ns)
 
+cdef extern from "nnf/slice.h":
+    ctypedef struct nnf_slice:
+        pass
+
+    bint nnf_slice_reads(nnf_slice *slice)
+    bint nnf_slice_looks(nnf_slice *slice, int64_t now_ns)
+    bint nnf_slice_is_over(nnf_slice *slice, int64_t now_ns, int64_t used_ns, int64_t tick_ns)
+    bint nnf_slice_is_wanted(nnf_slice *slice, int64_t now_ns, int64_t times)
+
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
     uint32_t nnf_team_forks() nogil
@@ -302,3 +311,15 @@ cdef class Room:
 
     def learn(self, int threads, int wanted, int64_t waited_ns, int64_t ran_ns, int64_t now_ns):
         nnf_room_learn(&self.c, &self.history, threads, wanted, waited_ns, ran_ns, now_ns)
+
+
+cdef class Slice:
+    """When a thread gives up a processor that others want too (csrc/include/nnf/slice.h), by clocks of the caller."""
+
+    cdef nnf_slice c
+
+    def ends(self, int64_t now_ns, int64_t used_ns, int64_t times, int64_t tick_ns):
+        """Whether it gives it up before a share; used_ns: its processor time, times: that it was taken away."""
+        return (nnf_slice_reads(&self.c) and nnf_slice_looks(&self.c, now_ns)
+                and nnf_slice_is_over(&self.c, now_ns, used_ns, tick_ns)
+                and nnf_slice_is_wanted(&self.c, now_ns, times))

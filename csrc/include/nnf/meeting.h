@@ -18,13 +18,14 @@ typedef struct nnf_work {
     int shares;
     int seats, walkers; /* those who may take shares; the first of them leave when the work is done, the others serve */
     int spin_us;        /* that a thread spins before it sleeps */
+    int gives_way;      /* nonzero: threads pause between steps before the system takes their processor (nnf/slice.h) */
 } nnf_work;
 
 /* Zero-initialised. Threads may serve here long after the work is done, and while the next is opened: the memory of a
  * meeting must outlive them; that of its work need not, as only who has taken a share reads it. */
 typedef struct nnf_meeting {
     _Alignas(64) _Atomic uint64_t phase; /* odd: a step is open; grows by 2 for each, by 1 when the work is done */
-    _Atomic int32_t shares, seats, spin_us; /* of the work, also for those who come late */
+    _Atomic int32_t shares, seats, spin_us, gives_way; /* of the work, also for those who come late */
     nnf_work work;
     _Alignas(64) _Atomic uint64_t taken[NNF_TEAM_MAX]; /* phase in which each share was last taken */
     _Alignas(64) _Atomic int32_t done;                 /* shares of this phase */
