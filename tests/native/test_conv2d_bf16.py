@@ -73,6 +73,25 @@ def test_large(level, case):
     check(case, level, 0, 1)
 
 
+@every_level
+@pytest.mark.parametrize("case", FEW + WIDE[:3], ids=str)
+def test_what_a_window_does_not_cover_is_not_read(level, case):
+    """Infinities and NaN reach the outputs whose windows hold them, and no others: padded weights meet none of them."""
+    image, filter_, bias = operands(case)
+    rng = np.random.default_rng(1)
+    for value in (np.nan, np.inf, -np.inf):
+        image[0, rng.integers(image.shape[1]), rng.integers(image.shape[2]), rng.integers(case.channels)] = value
+    with at_level(level):
+        packed = conv.pack_conv2d_bf16(filter_.reshape(case.units, -1), bias, case.window, 1)
+    [actual] = run_all_ways(
+        lambda: [conv.Conv2dBf16((0, 1, 2), case.window, 1, case.channels, case.units, -np.inf, np.inf)],
+        [image, packed], [((1, *case.window.output, case.units), np.float32)], level)
+    with np.errstate(invalid="ignore"):
+        expected = sums(rounded(image), rounded(filter_), case.window)
+    assert np.isfinite(expected).any() and not np.isfinite(expected).all()
+    assert np.array_equal(np.isfinite(actual), np.isfinite(expected))
+
+
 def words(x, pixel):
     """Images [..., channels] as bfloat16 words [..., pixel], zeros behind the channels."""
     near = np.zeros((*x.shape[:-1], pixel), np.uint16)

@@ -31,7 +31,8 @@ static inline const uint16_t *nnf_conv2d_bf16_weights(const float *panel, size_t
 }
 
 /* One tile: c[i][j] = clamp(bias[j] + sum over taps t and k < 2 * pairs of a[i * lda + tap[t] + k] * weight[t][k][j], lo,
- * hi); a NaN stays a NaN. An output is added in one order, whatever the number of rows and wherever they lie.
+ * hi); a NaN stays a NaN. An output is added in one order, whatever the number of rows and wherever they lie. odd: the
+ * last k of a tap is none, and not read; its weights are zeros. Only kernels that take two inputs at once have that.
  *
  * Of every `span` rows the first `line` are kept, counted from `at` rows before the tile: those follow each other in c,
  * the others are read and dropped. */
@@ -40,6 +41,7 @@ typedef struct nnf_conv2d_bf16_tile {
     size_t taps, pairs;   /* pairs of a tap, by nnf_conv2d_bf16_pairs; of several taps whole ks of inputs, or fewer than
                            * k, whose weights are packed for k = 2 */
     const size_t *tap;    /* [taps] */
+    int odd;
     const uint16_t *a;
     size_t lda;
     size_t at, line, span; /* at < span, 1 <= line <= span; tiles that keep every row have line == span */

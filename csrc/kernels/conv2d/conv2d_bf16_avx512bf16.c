@@ -14,6 +14,24 @@ INLINE __m512bh pair(const uint16_t *from)
     return (__m512bh)_mm512_set1_epi32(both);
 }
 
+/* The products of a pair of each row, or of the first of the pair. */
+INLINE void step(__m512 sum[M][2], const uint16_t *from, size_t lda, const uint16_t *w, const int rows,
+                 const int vectors, const int single)
+{
+    __m512bh weights[2];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++)
+        weights[v] = (__m512bh)_mm512_load_si512(w + 32 * v);
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const uint16_t *at = from + (size_t)i * lda;
+        const __m512bh a = single ? (__m512bh)_mm512_set1_epi32(*at) : pair(at);
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_dpbf16_ps(sum[i][v], a, weights[v]);
+    }
+}
+
 INLINE void tile(const nnf_conv2d_bf16_tile *t, const int rows, const int vectors)
 {
     __m512 sum[M][2];
@@ -24,20 +42,14 @@ INLINE void tile(const nnf_conv2d_bf16_tile *t, const int rows, const int vector
         for (int v = 0; v < vectors; v++)
             sum[i][v] = _mm512_load_ps(t->w + 16 * v);
     }
+    const size_t pairs = t->pairs - (t->odd != 0), lda = t->lda;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const uint16_t *from = t->a + t->tap[tap];
-        for (size_t k = 0; k < t->pairs; k++, from += 2, w += 32 * vectors) {
-            __m512bh weights[2];
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++)
-                weights[v] = (__m512bh)_mm512_load_si512(w + 32 * v);
-            NNF_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const __m512bh a = pair(from + (size_t)i * t->lda);
-                NNF_UNROLL
-                for (int v = 0; v < vectors; v++)
-                    sum[i][v] = _mm512_dpbf16_ps(sum[i][v], a, weights[v]);
-            }
+        for (size_t k = 0; k < pairs; k++, from += 2, w += 32 * vectors)
+            step(sum, from, lda, w, rows, vectors, 0);
+        if (t->odd) {
+            step(sum, from, lda, w, rows, vectors, 1);
+            w += 32 * vectors;
         }
     }
     const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);

@@ -13,6 +13,8 @@ static void panel(const nnf_conv2d_bf16_tile *t, size_t width)
         for (size_t j = 0; j < t->columns; j++) {
             float sum = t->w[j];
             for (size_t k = 0; k < 2 * t->taps * t->pairs; k++) {
+                if (t->odd && (k + 1) % (2 * t->pairs) == 0)
+                    continue;
                 const float x = nnf_f32_of_bf16(a[t->tap[k / (2 * t->pairs)] + k % (2 * t->pairs)]);
                 sum += x * nnf_f32_of_bf16(weights[(k / 2 * width + j) * 2 + k % 2]);
             }

@@ -3,10 +3,12 @@ conv2d.pxi over rows that are gathered and rounded. Inputs and outputs are float
 bfloat16, where the step before has rounded (compiler/passes/bf16_activations.py): their rows lie in such an image as it
 is.
 
-Where a filter has several taps and the channels of a pixel fill tile rows, the image is rounded once, with its padding,
-and the tiles read their rows there: gathering takes longer than the products (56x56x32, 3x3: 46 us instead of 75). So
-are images of few channels, with an even number of them to a pixel, where the inputs of a filter row are no more than a
-tile row holds: a filter row is then one tap (224x224x3, 7x7 with stride 2: 158 us instead of 358).
+Where a filter has several taps, an image is rounded once, with its padding, and the kernel reads the rows of the
+product there, for gathering them takes long. Kernels of tall tiles do so if the channels of a pixel fill tile rows
+(56x56x32, 3x3: 46 us instead of 75) or, with an even number of them to a pixel, the inputs of a filter row are no more
+than a tile row holds: a filter row is then one tap (224x224x3, 7x7 with stride 2: 158 us instead of 358). Kernels of
+low tiles take filter rows as taps whatever the channels, and tiles that end with the rows of the image (AVX-512 BF16,
+the same two: 264 us instead of 307, and 592 instead of 725).
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -31,6 +33,7 @@ cdef extern from "conv2d/conv2d_bf16.h":
         size_t taps
         size_t pairs
         const size_t *tap
+        bint odd
         const uint16_t *a
         size_t lda
         size_t at
@@ -57,7 +60,8 @@ cdef extern from "conv2d/conv2d_bf16.h":
 
 cdef enum:
     TAPS = 64               # most taps of a filter that is not gathered
-    BF16_NARROW = 14             # pixels of an output row below which tiles of one row are too low to pay
+    BF16_NARROW = 14             # pixels of an output row below which tall tiles of one row are too low to pay
+    LOW_NARROW = 7          # likewise low tiles
     BF16_BLOCK = 32              # rows that a kernel of tall tiles takes at once
     MOST_THREADS = 4        # so many find whole groups of tiles, if there are as many tiles
     FASTER = 8              # times that tiles multiply faster than other instructions
@@ -75,6 +79,7 @@ cdef struct conv2d_bf16:
     size_t pairs, lda           # of a row: 2 numbers each, those behind the depth zeros; numbers between rows
     size_t taps
     size_t tap[TAPS]            # where in the inputs of a row each tap begins
+    bint odd                    # the last of a tap's pairs has one number
     bint rounded                # the inputs are bfloat16, and the rows of the product lie there
     bint direct                 # rows lie in an image that is rounded, with its padding; else they are gathered
     size_t pixel, wide          # numbers of a pixel and of a row of that image
@@ -136,6 +141,7 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const voi
     tile.taps = p.taps
     tile.pairs = p.pairs
     tile.tap = <const size_t *>p.tap
+    tile.odd = p.odd
     tile.lda = p.lda
     tile.ldc = s.columns
     tile.prefetch = prefetch
@@ -210,14 +216,15 @@ def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window,
     will run; uint8 array. threads: how many may share the work."""
     cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
     cdef size_t taps = window.filter[0] * window.filter[1], channels = weights.shape[1] // taps
-    cdef size_t pixel = spread_pixel(window, batch, channels)
+    cdef size_t pixel = spread_pixel(window, batch, channels), line = filter_line(window, batch, channels)
+    cdef size_t each = channels if pixel else window.filter[1] * channels
     cdef packing p
-    if pixel:
-        whole = np.zeros((weights.shape[0], taps, pixel), np.float32)
-        whole[:, :, :channels] = np.asarray(weights).reshape(-1, taps, channels)
+    if pixel or line > each:
+        whole = np.zeros((weights.shape[0], weights.shape[1] // each, pixel or line), np.float32)
+        whole[:, :, :each] = np.asarray(weights).reshape(len(whole), -1, each)
         weights = whole.reshape(len(whole), -1)
     p.columns, p.depth, p.groups, p.n = weights.shape[0], weights.shape[1], 1, row.n
-    p.form, p.k = PACKED_BF16, 2 if pixel else row.k
+    p.form, p.k = PACKED_BF16, 2 if pixel or line else row.k
     p.panel = nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k))
     p.packed = p.each = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
     packed = aligned_bytes(p.each)
@@ -230,8 +237,19 @@ def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window,
 def packed_bytes_bf16(window, size_t batch, size_t channels, size_t units):
     """Size of what pack_conv2d_bf16 returns."""
     cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
-    cdef size_t taps = window.filter[0] * window.filter[1], pixel = spread_pixel(window, batch, channels)
-    return nnf_pack_conv2d_bf16_size(units, taps * (pixel or channels), row.n, 2 if pixel else row.k)
+    cdef size_t pixel = spread_pixel(window, batch, channels), line = filter_line(window, batch, channels)
+    cdef size_t each = line or window.filter[1] * (pixel or channels)
+    return nnf_pack_conv2d_bf16_size(units, window.filter[0] * each, row.n, 2 if pixel or line else row.k)
+
+
+cdef size_t filter_line(window, size_t batch, size_t channels) except? 0:
+    """Numbers of a filter row, in whole pairs, where filter rows are taps in an image that is rounded as it is, for
+    kernels of low tiles; else 0."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    if row.m >= BF16_BLOCK or row.k != 2 or batch != 1 or window.dilation[1] != 1 or prod(window.filter) == 1 \
+            or window.filter[0] > TAPS or window.output[1] < LOW_NARROW:
+        return 0
+    return (window.filter[1] * channels + 1) // 2 * 2
 
 
 cdef size_t spread_pixel(window, size_t batch, size_t channels) except? 0:
@@ -281,9 +299,8 @@ cdef class Conv2dBf16(Step):
         self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
         self.p.lo = lo
         self.p.hi = hi
-        cdef size_t pixel = spread_pixel(window, batch, channels)
-        self.packed = nnf_pack_conv2d_bf16_size(units, depth // channels * pixel, row.n, 2) if pixel else \
-            nnf_pack_conv2d_bf16_size(units, depth, row.n, row.k)
+        cdef size_t pixel = spread_pixel(window, batch, channels), line = filter_line(window, batch, channels)
+        self.packed = packed_bytes_bf16(window, batch, channels, units)
         cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
         cdef nnf_kernel shape = row[0]
         if shape.m > BF16_BLOCK:
@@ -297,23 +314,25 @@ cdef class Conv2dBf16(Step):
         self.p.taps = 1
         self.p.tap[0] = 0
         self.p.span = g.out_width
-        self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
+        self.scratch = self.by_row(pixel or channels, sizes.conv_rows // 2 if line else sizes.bf16_slice) \
+            if pixel or line else self.in_place(row, batch)
         self.pixel = self.p.lda if g.plain else 0
         self.prefetch = sizes.bf16_prefetch
         if rounded and not self.pixel:
             raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
         self.p.rounded = rounded
         cdef size_t panel = nnf_conv2d_bf16_panel(row.n, self.p.taps * self.p.pairs), near
-        if self.p.span > <size_t>g.out_width or self.p.direct and not part_of(g.out_width):
+        if self.p.span > <size_t>g.out_width or self.p.direct and not line and not part_of(g.out_width):
             # Tiles run on through the image.
             rows = (g.out_height - 1) * self.p.span + g.out_width
             # Blocks of rows follow each other under one panel where it is small, or all panels are too many to stay.
             shape.m = BF16_BLOCK if panel > sizes.bf16_nearest and self.packed <= sizes.bf16_nearer else 3 * BF16_BLOCK
-        elif self.p.direct:
+        elif self.p.direct and not line:
             shape.m = part_of(g.out_width)
         # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
         near = 0 if self.p.direct or self.p.rounded or panel > sizes.bf16_nearest else sizes.bf16_near
-        plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
+        plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near,
+                   g.out_width if line else 0)
         if self.packed <= sizes.conv_weights:
             # Likewise: a group is shared by its panels.
             self.p.s.group = max(1, min(self.p.s.group, self.p.s.tiles // MOST_THREADS))
@@ -356,18 +375,21 @@ cdef class Conv2dBf16(Step):
             p.tap[i] = i // g.filter_width * g.dilation_y * wide + i % g.filter_width * g.dilation_x * g.channels
         return lines(size)
 
-    cdef size_t by_row(self, size_t pixel):
-        """Read rows of the product in an image of such pixels, a filter row at a time; bytes of a slice of it."""
+    cdef size_t by_row(self, size_t pixel, size_t most):
+        """Read rows of the product in an image of such pixels, a filter row at a time; bytes of a slice of it, no more
+        than `most` if that is two rows of outputs or more."""
         cdef conv2d_bf16 *p = &self.p
         cdef geometry *g = &p.g
         cdef size_t wide = pixel * ((g.out_width - 1) * g.stride_x + g.filter_width), row = wide * sizeof(uint16_t), i
         p.direct, p.slice = True, 1
-        p.spread = <nnf_conv2d_spread_bf16_nhwc_fn>pick("conv2d_spread_bf16_nhwc").fn
+        if pixel > <size_t>g.channels:
+            p.spread = <nnf_conv2d_spread_bf16_nhwc_fn>pick("conv2d_spread_bf16_nhwc").fn
         p.pixel, p.wide, p.taps = pixel, wide, g.filter_height
-        p.pairs, p.lda = g.filter_width * pixel // 2, g.stride_x * pixel
+        p.pairs, p.lda = (g.filter_width * pixel + 1) // 2, g.stride_x * pixel
+        p.odd = g.filter_width * pixel % 2
         for i in range(p.taps):
             p.tap[i] = i * g.dilation_y * wide
-        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= tuning().bf16_slice:
+        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= most:
             p.slice += 1
         return lines(self.rows_read(p.slice) * row)
 

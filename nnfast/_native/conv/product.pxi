@@ -22,7 +22,8 @@ ctypedef struct split:
     size_t rows, columns, depth     # of the whole product
     size_t m, n                     # of the kernel
     size_t tiles, panels, group     # group: tiles that share a panel before the next panel
-    size_t height, taller           # of a tile; so many tiles are one row taller
+    size_t line, parts              # rows of a line, which no tile leaves, and its tiles; 0: all rows are one
+    size_t height, taller           # of a tile; so many tiles of a line are one row taller
 
 
 # A way through (tile, panel) pairs item..last-1: a panel meets a group of tiles before the next panel does.
@@ -48,16 +49,19 @@ cdef inline int measure(geometry *g, window, size_t channels, size_t pixel) exce
     return 0
 
 
-# Cuts so many rows into tiles.
+# Cuts so many rows, whole lines if there are any, into tiles.
 cdef inline void cut(split *s, size_t rows) noexcept nogil:
+    cdef size_t line = s.line or rows
     s.rows = rows
-    s.tiles = (rows + s.m - 1) // s.m
-    s.height = rows // s.tiles if s.tiles else 0
-    s.taller = rows - s.tiles * s.height
+    s.parts = (line + s.m - 1) // s.m
+    s.height = line // s.parts if s.parts else 0
+    s.taller = line - s.parts * s.height
+    s.tiles = s.parts * (rows // line) if line else 0
 
 
 cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, const nnf_kernel *kernel,
-                           size_t weight_bytes, size_t row_bytes, size_t near) except -1:
+                           size_t weight_bytes, size_t row_bytes, size_t near, size_t line=0) except -1:
+    s.line = line
     s.columns = columns
     s.depth = depth
     s.m = kernel.m
@@ -74,7 +78,8 @@ cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, 
 
 
 cdef inline size_t tile_start(const split *s, size_t tile) noexcept nogil:
-    return tile * s.height + min(tile, s.taller)
+    cdef size_t line = tile // s.parts if s.line else 0, part = tile - line * s.parts
+    return line * s.line + part * s.height + min(part, s.taller)
 
 
 # Goes to the group of the next pair; False at the end of the way.
