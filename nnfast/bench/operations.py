@@ -7,8 +7,11 @@ import numpy as np
 from . import peak
 
 MOST_PERCENT = 115
-"""Nothing is faster than the machine's limit: figures beyond it by more than measurements err were taken while other
-programs kept the machine from its best."""
+"""Products are never faster than the machine's limit: figures beyond it by more than measurements err were taken while
+other programs kept the machine from its best."""
+
+SAVED = 4
+"""Products that a Winograd kernel does not do are counted as done: at most this many times those that it does."""
 
 MOST_DOUBTFUL = 0.05
 """Share of a model's time in such operations up to which the others say how near the whole is to the limit."""
@@ -91,7 +94,7 @@ def compare(rows, limits, threads):
     much as was possible on the fastest level, or one read of all bytes from memory; percent is that time over the
     measured one. Values come from the level of memory that holds those of the operation, weights from the level that
     holds those of the whole model. percents: of what was possible on each level. usable: False where the percent would
-    be above MOST_PERCENT; it is None then.
+    be above MOST_PERCENT, or with Winograd's method that times SAVED; it is None then.
     """
     sizes = peak.cache_sizes()
     all_weights = sum(row["packed_bytes"] for row in rows)
@@ -112,7 +115,8 @@ def compare(rows, limits, threads):
         reached = next(iter(row["percents"].values()), None)
         if reached is not None and (row["percent"] is None or reached > row["percent"]):
             row["percent"], row["bound"] = reached, "arithmetic"
-        row["usable"] = row["percent"] is None or row["percent"] <= MOST_PERCENT
+        most = MOST_PERCENT * (SAVED if "winograd" in row["kernel"] else 1)
+        row["usable"] = row["percent"] is None or row["percent"] <= most
         if not row["usable"]:
             row["percent"], row["percents"] = None, {}
     return rows

@@ -284,6 +284,9 @@ def table_of_operations(model, document):
         "" if total["percent"] is None else f", {total['percent']:.0f} % of the machine's limit"
     busy = "" if all(row["usable"] for row in model["operations"]) else \
         "; busy: beyond the limit, which was measured while others used the machine: measure again when they do not"
+    saved = "; above 100: Winograd's method does fewer products than are counted" if any(
+        row["usable"] and row["percent"] is not None and row["percent"] > 100 and "winograd" in row["kernel"]
+        for row in model["operations"]) else ""
     count = len(model["operations"])
     peaks = ", ".join(f"{row['types']} {row['isa']} {row['rate']:,.0f} {row['unit']}" for row in model["peaks"])
     return rich_table(
@@ -292,6 +295,6 @@ def table_of_operations(model, document):
          *(f">% of {level}" for level in slower)],
         [cells(row) for row in model["operations"]],
         "limit: the slower of all arithmetic at the peak and one read of all bytes from the named memory"
-        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else "") + busy,
+        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else "") + saved + busy,
         folded=("operation", "kernel"),
         order=(*(f"% of {level}" for level in slower), "bound", "output", "rate", "% of limit"))

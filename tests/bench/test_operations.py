@@ -16,10 +16,10 @@ def caches(monkeypatch):
     monkeypatch.setattr(peak, "cache_sizes", lambda: {"L1": 1000, "L2": 100_000, "L3": 10_000_000})
 
 
-def row(us, work=0, values=0, packed=0, types="f32", rates=None):
+def row(us, work=0, values=0, packed=0, types="f32", rates=None, kernel="nnf_conv2d_f32_nhwc__avx2_6x16"):
     possible = {level: 1e3 * us * rate for level, rate in (rates or RATES[types]).items()}
     return {"us": us, "operations": work, "bytes": values + packed, "packed_bytes": packed, "types": types,
-            "possible": possible}
+            "possible": possible, "kernel": kernel}
 
 
 def test_bound_by_arithmetic():
@@ -68,6 +68,13 @@ def test_figures_of_a_busy_machine_are_none():
     assert whole["usable"] and whole["percent"] == pytest.approx((90 * 80 + 10 * 115) / 100)
     whole = operations.total([fine, edge, busy])
     assert not whole["usable"] and whole["percent"] is None
+
+
+def test_winograd_is_faster_than_the_products_it_is_counted_for():
+    kernel = "nnf_conv2d_winograd4_s16_qu8_tile__avx2_18x16"
+    fast, busy = operations.compare([row(10, work=1_900_000, kernel=kernel), row(10, work=4_700_000, kernel=kernel)],
+                                    LIMITS, 1)
+    assert fast["usable"] and fast["percent"] == pytest.approx(190) and not busy["usable"]
 
 
 def test_rows_of_a_model():
