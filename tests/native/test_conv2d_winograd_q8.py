@@ -19,14 +19,14 @@ from nnfast.model import quant
 from nnfast.model.records import Constants
 from nnfast.ops.window import Window
 
-WINOGRAD = [level for level in kernels.levels() if level in ("scalar", "avx2")]
+WINOGRAD = [level for level in kernels.levels() if level in ("scalar", "avx2", "avx512", "avx512vnni")]
 """Levels with kernels of their own; the others run those of one of them."""
 
-SHAPES = {"scalar": [(18, 17, 33, 20)],
-          "avx2": [(30, 28, 33, 20), (57, 61, 16, 33), (7, 7, 200, 70), (12, 12, 300, 16)]}
+SHAPES = [(30, 28, 33, 20), (57, 61, 16, 33), (7, 7, 200, 70), (12, 12, 300, 16)]
 """Height, width, channels and units of layers of more than one block; the twin cuts them alike, and is slow."""
 
 needs_avx2 = pytest.mark.skipif("avx2" not in kernels.levels(), reason="the processor has no AVX2")
+needs_vnni = pytest.mark.skipif("avx512vnni" not in kernels.levels(), reason="the processor has no AVX-512 VNNI")
 
 
 def geometry(height, width, heads=(1, 1), tails=(1, 1), filter_=(3, 3), stride=1):
@@ -104,7 +104,9 @@ def test_bytes_of_plain_sums(level, patch):
 
 
 @pytest.mark.parametrize("patch", [2, 3, 4])
-@pytest.mark.parametrize(("level", "shape"), [(level, shape) for level in WINOGRAD for shape in SHAPES[level]], ids=str)
+@pytest.mark.parametrize(("level", "shape"), [(level, shape) for level in WINOGRAD
+                                              for shape in ([(18, 17, 33, 20)] if level == "scalar" else SHAPES)],
+                         ids=str)
 def test_several_blocks_and_tiles(level, shape, patch):
     height, width, channels, units = shape
     taps = conv.winograd_q8_taps(patch)
@@ -218,7 +220,6 @@ def test_where_it_pays():
         assert patches(image, 16, 16)[0] == patches(image, 64, 64)[0] == patches(image, 8, 16)[0] == 4
         assert patches(geometry(14, 14), 64, 64) == (4, 2)
         assert patches(geometry(6, 6), 64, 64)[0] == 2  # which 2x2 outputs fill, 4x4 do not
-        assert patches(geometry(7, 7), 256, 256)[0] == 2  # whose weights are smaller
         assert patches(image, 918, 64) == (4,)
         assert patches(geometry(3, 3), 64, 64) == patches(geometry(2, 2), 256, 256) == ()
         assert not patches(replace(image, filter=(1, 3), head=(0, 1)), 64, 64)
@@ -230,6 +231,22 @@ def test_where_it_pays():
 
         assert of_stride(7, 2) == (3,) and of_stride(5, 2)[0] == 4
         assert not of_stride(3, 2) and not of_stride(9, 2) and not of_stride(5, 3) and not of_stride(7, 1)
+
+
+@needs_vnni
+def test_where_it_pays_beside_products_of_bytes():
+    """Only by patches of 4x4 outputs of 3x3 taps, or as much as that: not for the few channels of first layers, nor
+    where most of the time goes for reading weights."""
+    with at_level("avx512vnni"):
+        def patches(win, channels, units):
+            return conv.winograd_q8_patches(win, 1, units, channels)
+
+        image = geometry(28, 28)
+        assert patches(image, 16, 16)[0] == patches(image, 32, 64)[0] == patches(image, 128, 128)[0] == 4
+        assert 2 not in patches(image, 16, 16) + patches(image, 32, 64) + patches(geometry(6, 6), 64, 64)
+        assert patches(geometry(28, 28, filter_=(4, 4)), 64, 64) == (3,)
+        assert patches(image, 3, 32) == patches(geometry(7, 7), 1024, 1024) == ()
+        assert patches(geometry(112, 112, (3, 3), (3, 3), (7, 7), 2), 3, 32) == ()
 
 
 def layer(units=24, channels=20, height=12, size=3, stride=1):
@@ -244,11 +261,18 @@ def layer(units=24, channels=20, height=12, size=3, stride=1):
     return b.build()
 
 
+BYTES = ("avx512vnni", "avx512vbmi", "avx512bf16")
+"""Levels with products of bytes and patches beside them."""
+
+LAYERS = {(24, 20): (4, 4), (24, 20, 2): (2, None), (24, 500): (2, 2), (24, 20, 36, 7, 2): (3, 3),
+          (24, 3, 64, 5, 2): (4, None), (24, 20, 12, 4): (3, 3)}
+"""Arguments of layer: by which patches it runs where products of 16 bits are the fastest, and at BYTES."""
+
+
 @every_level
-@pytest.mark.parametrize(("shape", "patch"), [((24, 20), 4), ((24, 20, 6), 2), ((24, 500), 2), ((24, 20, 36, 7, 2), 3),
-                                              ((24, 3, 36, 5, 2), 2), ((24, 20, 12, 4), 3)], ids=str)
-def test_a_layer_is_the_same_at_every_level(level, shape, patch):
-    """And runs by this method where products of 16 bits are the fastest: by the patches that suit image and weights."""
+@pytest.mark.parametrize("shape", LAYERS, ids=str)
+def test_a_layer_is_the_same_at_every_level(level, shape):
+    """And runs by the patches that suit image and weights, where products of 16 bits pay."""
     model = layer(*shape)
     x = np.random.default_rng(7).integers(-128, 128, model.main.operands[model.main.inputs[0]].shape, np.int8)
     with at_level("scalar"):
@@ -257,9 +281,10 @@ def test_a_layer_is_the_same_at_every_level(level, shape, patch):
         prepared = nnfast.Device().prepare(model)
         assert prepared.run([x])[0].tobytes() == expected.tobytes()
         [row] = prepared.explain().rows
-    for each in (2, 3, 4):  # of which AVX-512 has a kernel for the first
-        runs = level == "avx2" and each == patch or level == "avx512" and each == 2 and patch != 3
-        assert (f"nnf_conv2d_winograd{each}_s16_qu8_tile" in row["kernel"]) == runs
+    narrow, wide = LAYERS[shape]
+    patch = narrow if level in ("avx2", "avx512") else wide if level in BYTES else None
+    assert [each for each in (2, 3, 4) if f"nnf_conv2d_winograd{each}_s16_qu8_tile" in row["kernel"]] == [patch] * (
+        patch is not None)
 
 
 @needs_avx2

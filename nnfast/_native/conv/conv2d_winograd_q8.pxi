@@ -74,12 +74,19 @@ cdef extern from "conv2d/conv2d_q8_winograd.h":
 
 cdef enum:
     APART_Q8 = 32           # codes between the matrices of a block: powers of two would fall into the same cache sets
-    # What else costs time, in multiply-adds, found by measuring: transforms of each output, for each channel and for
-    # each unit; a byte of weights, which in a run comes from beyond level 2; a window that plain products gather
+    # What else costs time, in multiply-adds of 16 bits, found by measuring at AVX2, AVX-512 and VNNI: a sum of
+    # products, to begin and to store; of each output its share of the transforms, for each channel, for each unit, and
+    # for each channel of pixels that stride 2 is made of; a window that plain products gather, and their codes
+    WINOGRAD_Q8_SUM = 8
     WINOGRAD_Q8_IN = 8
     WINOGRAD_Q8_OUT = 8
-    WINOGRAD_Q8_BYTE = 3
-    WINOGRAD_Q8_GATHER = 300
+    WINOGRAD_Q8_PHASE = 16
+    PLAIN_Q8_GATHER = 300
+    PLAIN_Q8_OUT = 8
+    WINOGRAD_Q8_FEW = 4     # patches; with fewer, it is the weights that take the time of products
+    # Twice that of a byte of weights: those that level 2 could hold twice are near in most runs, others are not
+    WINOGRAD_Q8_NEAR = 1
+    WINOGRAD_Q8_FAR = 6
 
 
 cdef struct winograd_q8:
@@ -180,21 +187,38 @@ cdef const nnf_kernel *tile_kernel(size_t out):
     return pick(_tile_op(out))
 
 
-cdef double winograd_q8_cost(size_t out, size_t batch, size_t height, size_t width, size_t units,
-                             size_t channels) noexcept nogil:
-    """Of a whole convolution by patches of `out`, in multiply-adds."""
+cdef double wide(const nnf_kernel *row, size_t units):
+    """Columns of the panels of a kernel, which units do not fill."""
+    cdef size_t half = row.n // 2
+    return (units + half - 1) // half * half
+
+
+cdef double weights_cost(double nbytes):
+    cdef double near = min(nbytes, 2.0 * tuning().level2)
+    return (WINOGRAD_Q8_NEAR * near + WINOGRAD_Q8_FAR * (nbytes - near)) / 2
+
+
+cdef double winograd_q8_cost(size_t out, window, size_t batch, size_t units, size_t channels):
+    """Of a whole convolution by patches of `out`, in multiply-adds of 16 bits."""
+    cdef size_t height = window.output[0], width = window.output[1], stride = window.stride[0]
     cdef size_t patches = batch * ((height + out - 1) // out) * ((width + out - 1) // out)
-    cdef double depth = 4 * nnf_winograd_q8_groups(channels), wide = (units + 7) // 8 * 8
-    cdef double weights = nnf_winograd_q8_products(out) * depth * wide
-    cdef double transforms = WINOGRAD_Q8_OUT * wide + WINOGRAD_Q8_IN * <double>nnf_winograd_q8_pitch(channels)
-    return patches * (weights + out * out * transforms) + WINOGRAD_Q8_BYTE * sizeof(int16_t) * weights
+    cdef double products = nnf_winograd_q8_products(out), columns = wide(tile_kernel(out), units)
+    cdef double depth = 4 * nnf_winograd_q8_groups(channels * stride * stride)
+    cdef double transforms = WINOGRAD_Q8_OUT * columns \
+        + WINOGRAD_Q8_IN * <double>nnf_winograd_q8_pitch(channels * stride * stride)
+    if stride == 2:
+        transforms += WINOGRAD_Q8_PHASE * depth
+    return max(patches, <size_t>WINOGRAD_Q8_FEW) * products * (depth + WINOGRAD_Q8_SUM) * columns \
+        + patches * out * out * transforms + weights_cost(sizeof(int16_t) * products * depth * columns)
 
 
 cdef double plain_cost(window, size_t batch, size_t units, size_t channels):
-    """The same of plain products."""
-    cdef double outputs = batch * window.output[0] * window.output[1], wide = (units + 7) // 8 * 8
-    cdef double weights = 4 * nnf_winograd_q8_groups(window.filter[0] * window.filter[1] * channels) * wide
-    return outputs * (weights + WINOGRAD_Q8_GATHER) + WINOGRAD_Q8_BYTE * weights
+    """The same of plain products, of which those of bytes count half."""
+    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef double outputs = batch * window.output[0] * window.output[1], columns = wide(row, units)
+    cdef double weights = 4 * nnf_winograd_q8_groups(window.filter[0] * window.filter[1] * channels) * columns
+    cdef double products = weights if adds_in_16_bits(row) else weights / 2
+    return outputs * (products + PLAIN_Q8_OUT * columns + PLAIN_Q8_GATHER) + weights_cost(weights)
 
 
 cdef bint has_kernel(size_t out):
@@ -221,15 +245,12 @@ def winograd_q8_patches(window, size_t batch, size_t units, size_t channels):
 
     Sides of their outputs, the fastest first: none, or some of 2, 3 and 4.
     """
-    cdef size_t out, depth
+    cdef size_t out, depth = channels * window.stride[0] * window.stride[1]
     cdef double cost
-    if not adds_in_16_bits(pick("conv2d_qu8_qs8c_nhwc")):
-        return ()  # other products are faster
     found = []
     for out in (NNF_WINOGRAD_Q8_2, NNF_WINOGRAD_Q8_3, NNF_WINOGRAD_Q8_4):
         if is_window_of(out, window) and has_kernel(out):
-            depth = channels * window.stride[0] * window.stride[1]
-            cost = winograd_q8_cost(out, batch, window.output[0], window.output[1], units, depth)
+            cost = winograd_q8_cost(out, window, batch, units, channels)
             if cost < plain_cost(window, batch, units, channels) \
                     and (out != NNF_WINOGRAD_Q8_2 or depth <= NNF_WINOGRAD_Q8_CHANNELS):
                 found.append((cost, out))
