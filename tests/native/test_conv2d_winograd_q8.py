@@ -19,7 +19,7 @@ from nnfast.model import quant
 from nnfast.model.records import Constants
 from nnfast.ops.window import Window
 
-WINOGRAD = [level for level in kernels.levels() if level in ("scalar", "avx2", "avx512", "avx512vnni")]
+WINOGRAD = [level for level in kernels.levels() if level in ("scalar", "avx2", "avxvnni", "avx512", "avx512vnni")]
 """Levels with kernels of their own; the others run those of one of them."""
 
 SHAPES = [(30, 28, 33, 20), (57, 61, 16, 33), (7, 7, 200, 70), (12, 12, 300, 16)]
@@ -261,7 +261,7 @@ def layer(units=24, channels=20, height=12, size=3, stride=1):
     return b.build()
 
 
-BYTES = ("avx512vnni", "avx512vbmi", "avx512bf16")
+BYTES = ("avxvnni", "avx512vnni", "avx512vbmi", "avx512bf16")
 """Levels with products of bytes and patches beside them."""
 
 LAYERS = {(24, 20): (4, 4), (24, 20, 2): (2, None), (24, 500): (2, 2), (24, 20, 36, 7, 2): (3, 3),

@@ -1,5 +1,5 @@
 /* Sums of products of 16 bits, two at a time, in tiles of a few rows and 16 or 8 columns. Include only from files of
- * AVX2 and levels above it. */
+ * AVX2 and levels above it; those of AVX-VNNI add products to sums in one step. */
 #ifndef NNF_CONV2D_PAIRS_AVX2_H
 #define NNF_CONV2D_PAIRS_AVX2_H
 
@@ -29,6 +29,12 @@ typedef struct nnf_pairs {
 /* sum += a * w, pair by pair. Of intrinsics gcc makes code that spills: it adds products before sums. */
 INLINE void nnf_pairs_add(__m256i sum[2], const int32_t *a, __m256i low, __m256i high, const int vectors)
 {
+#ifdef __AVXVNNI__
+    const __m256i x = _mm256_set1_epi32(*a);
+    sum[0] = _mm256_dpwssd_avx_epi32(sum[0], x, low);
+    if (vectors == 2)
+        sum[1] = _mm256_dpwssd_avx_epi32(sum[1], x, high);
+#else
     __m256i x, product;
     if (vectors == 2)
         __asm__("vpbroadcastd %4, %0\n\t"
@@ -44,6 +50,7 @@ INLINE void nnf_pairs_add(__m256i sum[2], const int32_t *a, __m256i low, __m256i
                 "vpaddd %0, %1, %1"
                 : "=&x"(x), "+x"(sum[0])
                 : "m"(*a), "x"(low));
+#endif
 }
 
 /* Sums to registers; from one row of them to the next it is `step`. */
