@@ -79,6 +79,7 @@ typedef struct problem {
     size_t row, pixel;
     int32_t zero_point, lo, hi;
     uint8_t flip;
+    int raw;
 } problem;
 
 /* Outputs of all patches and units by the tiles of one kernel. */
@@ -92,8 +93,8 @@ static void multiply(const nnf_kernel *kernel, const problem *p, const unsigned 
                 .patches = p->patches - i < m ? p->patches - i : m, .columns = p->units - j < n ? p->units - j : n,
                 .groups = nnf_winograd_q8_groups(p->channels), .pitch = p->pitch, .stride = p->stride,
                 .v = p->v + i * p->pitch, .w = (const int32_t *)(packed + j / n * panel), .places = p->places + i,
-                .c = y + j, .row = p->row, .pixel = p->pixel, .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi,
-                .flip = p->flip,
+                .c = y + j * (p->raw ? sizeof(int32_t) : 1), .row = p->row, .pixel = p->pixel, .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi,
+                .flip = p->flip, .raw = p->raw,
             };
             ((nnf_conv2d_winograd_s16_qu8_tile_fn)kernel->fn)(&tile);
         }
@@ -109,7 +110,7 @@ static unsigned char *pack(nnf_check *c, const nnf_kernel *kernel, const problem
 }
 
 /* Inputs of a line of patches, transformed by the twin's kin; a filter, and what turns sums into codes. kind 0:
- * multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
+ * multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap, 3: sums as they are. */
 static void fill(nnf_check *c, problem *p, int kind)
 {
     char op[64];
@@ -141,7 +142,7 @@ static void fill(nnf_check *c, problem *p, int kind)
         bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
         nnf_check_multiplier(c, multiplier + j, exponent + j, kind ? -31 : -12, kind ? 31 : -1);
     }
-    p->v = v, p->filter = filter;
+    p->v = v, p->filter = filter, p->raw = kind == 3;
     p->scheme = (nnf_conv2d_q8_scheme){.flip = flip, .weight_zero_point = zero_point,
                                        .input_zero_point = (int32_t)nnf_check_below(c, 256) - (r.is_signed ? 128 : 0),
                                        .bias = bias, .multiplier = multiplier, .exponent = exponent};
@@ -163,7 +164,7 @@ static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
                                             1 + (int32_t)nnf_check_below(c, out)};
     places[p.patches - 1].height = places[p.patches - 1].width = (int32_t)out; /* so that the last byte is written */
     p.places = places;
-    const size_t bytes = out * p.row - (p.pixel - p.units);
+    const size_t bytes = (out * p.row - (p.pixel - p.units)) * (p.raw ? sizeof(int32_t) : 1);
     uint8_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
     memset(expected, 0x55, bytes);
     memset(actual, 0x55, bytes);
@@ -203,7 +204,7 @@ static void check_tiles(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     const size_t units[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
     for (size_t patches = 1; patches <= m + 1; patches++) {
         for (size_t j = 0; j < sizeof units / sizeof units[0]; j++) {
-            for (int kind = 0; kind < 3; kind++)
+            for (int kind = 0; kind < 4; kind++)
                 check_tile(c, twin, kernel,
                            (problem){.out = out, .patches = patches, .units = units[j],
                                      .channels = depths[nnf_check_below(c, sizeof depths / sizeof depths[0])]}, kind);

@@ -2,6 +2,7 @@
 #include "checks.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "quantize/quantize.h"
 
@@ -175,6 +176,13 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
             slow(rows, n, x, ldx, &row, &by, expected, ldy);
             fast(rows, n, x, ldx, &row, &by, actual, ldy);
             nnf_check_f32(c, expected, actual, count, NULL, 0);
+            const size_t held = (rows - 1) * ldx + n;
+            float *in_place = nnf_check_alloc(c, 4 * held), *apart = nnf_check_alloc(c, 4 * held);
+            memcpy(in_place, x, 4 * held);
+            memcpy(apart, x, 4 * held);
+            slow(rows, n, x, ldx, &row, &by, apart, ldx);
+            fast(rows, n, (const int32_t *)in_place, ldx, &row, &by, in_place, ldx);
+            nnf_check_bytes(c, apart, in_place, 4 * held);
             nnf_check_done(c, "n=%zu form=%zu", n, form);
         }
     }

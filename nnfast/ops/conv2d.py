@@ -269,27 +269,36 @@ def _scales(node, count, once):
     return [np.ascontiguousarray(np.broadcast_to(np.int32(v), count)) for v in scale]
 
 
-def _patch(b, weights, zero_point, signed, patches):
-    """Which of the patches of Winograd's method the weights allow: the first such one, or None."""
+def suiting_patch(b, weights, shape, zero_point, signed):
+    """By which of the patches of Winograd's method a layer should run, and its weights allow: the fastest such one, or
+    None. shape: (window, batch, channels, units)."""
     def is_exact(patch):
         return conv.patches_are_exact(patch, np.ascontiguousarray(weights.value), zero_point, signed)
 
-    return next((patch for patch in patches if patch == 2 or b.packed_fact([weights], partial(is_exact, patch))), None)
+    win, batch, channels, units = shape
+    return next((patch for patch in conv.winograd_q8_patches(win, batch, units, channels)
+                 if patch == 2 or b.packed_fact([weights], partial(is_exact, patch))), None)
+
+
+def packed_patches(b, weights, shape, patch, zero_point, bias, input_zero_point, scales):
+    """Slot of weights for patches. scales(): as _scales makes them."""
+    win, _, channels, units = shape
+
+    def pack():
+        filter_ = conv.dense_filter(np.ascontiguousarray(weights.value), win, conv.winograd_q8_taps(patch), zero_point)
+        return conv.pack_winograd_q8(patch, filter_, bias, zero_point, input_zero_point, *scales())
+
+    return b.const(b.packed([weights], np.uint8, pack,
+                            lambda found: conv.fits_winograd_q8(patch, found, units, channels * prod(win.stride))))
 
 
 def _emit_by_patches(node, b, weights, shape, patch, zero_point, target):
     """A layer of 8-bit codes by Winograd's method."""
-    source, (win, _, channels, units) = node["input"], shape
-
-    def pack():
-        filter_ = conv.dense_filter(np.ascontiguousarray(weights.value), win, conv.winograd_q8_taps(patch), zero_point)
-        return conv.pack_winograd_q8(patch, filter_, node["bias"].value, zero_point, source.zero_point,
-                                     *_scales(node, units, False))
-
-    packed = b.packed([weights], np.uint8, pack,
-                      lambda found: conv.fits_winograd_q8(patch, found, units, channels * prod(win.stride)))
-    b.emit(conv.Conv2dWinogradQ8((b.slot(source), b.const(packed), target), *shape, source.zero_point,
-                                 requantize.codes(node), source.dtype == np.int8, patch))
+    source = node["input"]
+    packed = packed_patches(b, weights, shape, patch, zero_point, node["bias"].value, source.zero_point,
+                            partial(_scales, node, shape[3], False))
+    b.emit(conv.Conv2dWinogradQ8((b.slot(source), packed, target), *shape, source.zero_point, requantize.codes(node),
+                                 source.dtype == np.int8, patch))
 
 
 def emit_grouped(node, b, matrix, win, groups):
@@ -340,7 +349,7 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
         return
     in_place = place is None and is_plain and conv.lines_q8_suits(win, channels, signed)
     if not in_place and place is None and matrix.taps is None and not once and not is_computed and not matrix.is_turned:
-        patch = _patch(b, weights, zero_point, signed, conv.winograd_q8_patches(win, batch, units, channels))
+        patch = suiting_patch(b, weights, shape, zero_point, signed)
         if patch:
             _emit_by_patches(node, b, weights, shape, patch, zero_point, target)
             return

@@ -90,7 +90,10 @@ def _emit(node, b, matrix, win, batch, groups, by_rows, codes, target):
     weights, units, depth = matrix.weights, matrix.units, matrix.depth
     bias = node["bias"] if node.has("bias") else None
     channels, each, (height, width) = depth // prod(win.filter) * groups, units // groups, win.output
-    packed = packed_sums(b, matrix, each, groups, bias)
+    shape, patch = (win, batch, channels // groups, each), None
+    if weights.value is not None and groups == 1 and matrix.taps is None and not matrix.is_turned:
+        patch = conv2d.suiting_patch(b, weights, shape, 0, False)
+    packed = None if patch else packed_sums(b, matrix, each, groups, bias)
     if type(packed) is tuple:
         (packed, slot), sums = packed, b.temp(4 * units)
         b.emit(conv.UnitSums((slot, sums), units, depth))
@@ -99,11 +102,17 @@ def _emit(node, b, matrix, win, batch, groups, by_rows, codes, target):
                                 lambda found: len(found) == units))
     scales = _unit_scales(b, weights, units)
     biases = b.const(np.zeros(units, np.float32)) if bias is None else b.slot(bias)
+    values = scales, by_rows, *activation_float(node.scalar("activation", 0))
+    if patch:
+        zeros = np.zeros(units, np.int32)
+        packed = conv2d.packed_patches(b, weights, shape, patch, 0, zeros, 0, lambda: (zeros, zeros))
+        b.emit(conv.Conv2dWinogradQ8((codes[0], packed, target, codes[1], sums, biases), *shape, 0, (0, 0, 255), False,
+                                     patch, values))
+        return
     place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                              group=channels // groups, out_group=each)
-    values = scales, by_rows, *activation_float(node.scalar("activation", 0))
-    b.emit(conv.Conv2dQ8((codes[0], packed, target, codes[1], sums, biases), win, batch, channels // groups, each,
-                         (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, None, values))
+    b.emit(conv.Conv2dQ8((codes[0], packed, target, codes[1], sums, biases), *shape, (np.dtype(np.int8), 0), 0,
+                         (0, 0, 255), False, place, None, values))
 
 
 def _lower(node, b, matrix, win, batch, groups, is_asymmetric, by_rows):

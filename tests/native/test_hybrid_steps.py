@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from helpers.lowered import check_all_ways, make
+from helpers.lowered import check_all_ways, make, run_native
 from helpers.nodes import flag, floats, ints, omitted, operand, out
+from helpers.steps import at_level
+from nnfast._native import kernels
 from nnfast.ops import tfl_hybrid, tfl_hybrid_recurrent
 
 RANDOM = np.random.default_rng(31)
@@ -23,6 +25,37 @@ def test_dense(rows, is_asymmetric):
         floats(x), operand("Q8S", codes(19, 37), 0.01), floats(RANDOM.normal(0, 1, 19)), *ints(1), flag(False),
         flag(is_asymmetric)], out())
     check_all_ways(made, [x])
+
+
+SUMS_IN_16_BITS = [level for level in kernels.levels() if level in ("avx2", "avx512")]
+"""Levels at which patches pay most."""
+
+
+@pytest.mark.parametrize(("size", "channels", "units", "taps", "stride", "patch"), [
+    ((30, 26), 20, 37, (3, 3), 1, "4"), ((14, 15), 33, 16, (3, 3), 1, "4"), ((13, 9), 500, 9, (3, 3), 1, "2"),
+    ((28, 31), 20, 40, (4, 4), 1, "3"), ((50, 46), 33, 40, (7, 7), 2, "3"), ((40, 44), 20, 33, (5, 5), 2, "4"),
+    ((9, 8), 5, 7, (3, 3), 2, ""), ((6, 6), 40, 19, (1, 1), 1, "")])
+@pytest.mark.parametrize("scales", [0.01, RANDOM.uniform(0.01, 0.02, 40)], ids=["one scale", "many"])
+@pytest.mark.parametrize("padding", [1, 2], ids=["same", "valid"])
+def test_convolution(padding, scales, size, channels, units, taps, stride, patch):
+    """Of images whose codes have zero points of their own, which also fill what lies beyond them; by Winograd's patches
+    where those pay and hold the weights' sums."""
+    x = RANDOM.normal(0, 1, (3, *size, channels)).astype(np.float32)
+    x[1] = np.abs(x[1]) * 50
+    x[2] = np.minimum(x[2], 1.5)
+    values = codes(units, *taps, channels)
+    if channels == 500:
+        values[0] = 127             # too much for larger patches
+    kind, quant = ("Q8S", {"scale": scales}) if isinstance(scales, float) else (
+        "PC", {"scales": scales[:units], "dim": 0})
+    made = make(tfl_hybrid.TFL_HYBRID_CONV_2D, [
+        floats(x), operand(kind, values, **quant), floats(RANDOM.normal(0, 1, units)),
+        *ints(padding, stride, stride, 1), flag(False), *ints(1, 1)], out())
+    check_all_ways(made, [x])
+    for level in SUMS_IN_16_BITS:
+        with at_level(level):
+            _, (_, step) = run_native(made, x)
+        assert [each for each in "234" if f"winograd{each}_s16" in step.kernel] == [patch] * bool(patch)
 
 
 @pytest.mark.parametrize(("filter_size", "stride", "dilation"), [

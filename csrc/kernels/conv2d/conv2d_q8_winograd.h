@@ -92,7 +92,8 @@ typedef struct nnf_winograd_q8_place {
     int32_t height, width;
 } nnf_winograd_q8_place;
 
-/* Outputs of patches in the columns of one panel, as nnf_conv2d_q8_tile makes codes of sums. A panel has the form of
+/* Outputs of patches in the columns of one panel, as nnf_conv2d_q8_tile makes codes of sums; or int32 sums with their
+ * bias, in as many elements of four bytes. A panel has the form of
  * conv2d.h for a depth of nnf_winograd_q8_depth, its weights 16 bits: [products][2 * groups][width][2], column by
  * column, and of each pair of channels the two side by side. */
 typedef struct nnf_winograd_q8_tile {
@@ -106,6 +107,7 @@ typedef struct nnf_winograd_q8_tile {
     size_t row, pixel; /* elements between output rows and pixels */
     int32_t zero_point, lo, hi; /* of the output, 0..255 */
     uint8_t flip;               /* 0x80 when the output is signed */
+    int raw;                    /* c is int32 sums; the four numbers before count for nothing */
 } nnf_winograd_q8_tile;
 
 /* conv2d_winograd2_s16_qu8_tile of patches of 2; of 3 and 4 likewise. */

@@ -8,6 +8,7 @@
 
 #include "conv2d_pairs_avx2.h"
 #include "conv2d_requantize_avx2.h"
+#include "nnf/partial_avx2.h"
 #include "nnf/unroll.h"
 
 /* Sizes at most; patches whose products are summed before one goes on: so many that weights from beyond level 1 are
@@ -107,6 +108,25 @@ INLINE void finish(const size_t out, const nnf_winograd_q8_tile *t, const column
     }
 }
 
+/* The sums themselves. */
+INLINE void store_sums(const size_t out, const nnf_winograd_q8_tile *t, const columns *sums, const int vectors)
+{
+    for (size_t patch = 0; patch < t->patches; patch++) {
+        const nnf_winograd_q8_place *place = t->places + patch;
+        int32_t *c = (int32_t *)t->c + place->at;
+        for (size_t i = 0; i < (size_t)place->height; i++, c += t->row) {
+            _Alignas(32) int32_t sum[OUT * N];
+            sum_row(out, sums, i, patch, (const __m256i *)t->w, (__m256i *)sum, vectors);
+            for (size_t j = 0; j < (size_t)place->width; j++) {
+                NNF_UNROLL
+                for (int h = 0; h < vectors; h++)
+                    nnf_store_s32_avx2(c + j * t->pixel + 8 * (size_t)h, (ptrdiff_t)t->columns - 8 * h,
+                                       ((const __m256i *)sum)[2 * j + (size_t)h]);
+            }
+        }
+    }
+}
+
 INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int vectors)
 {
     const nnf_conv2d_q8_tile codes = {.zero_point = t->zero_point, .lo = t->lo, .hi = t->hi, .flip = t->flip};
@@ -114,6 +134,10 @@ INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int
     columns c;
     for (size_t j = 0; j < nnf_winograd_q8_in(out); j++)
         sum_column(out, t, j, &c, vectors);
+    if (t->raw) {
+        store_sums(out, t, &c, vectors);
+        return;
+    }
     nnf_conv2d_finish_of(&f, &codes, t->w, vectors);
     switch (f.kind) {
     case NNF_CONV2D_CLIPPED: finish(out, t, &c, &f, vectors, NNF_CONV2D_CLIPPED); break;

@@ -182,6 +182,31 @@ INLINE void finish(const size_t out, const nnf_winograd_q8_tile *t, const nnf_co
     }
 }
 
+/* The sums themselves. */
+INLINE void store_sums(const size_t out, const nnf_winograd_q8_tile *t, const columns *sums, const int vectors)
+{
+    const uint32_t live = UINT32_MAX >> (N - t->columns);
+    const __m512i bias[2] = {_mm512_load_si512(t->w), _mm512_load_si512(t->w + 16 * (vectors - 1))};
+    for (size_t patch = 0; patch < t->patches; patch++) {
+        const nnf_winograd_q8_place *place = t->places + patch;
+        int32_t *c = (int32_t *)t->c + place->at;
+        for (size_t i = 0; i < (size_t)place->height; i++, c += t->row) {
+            __m512i sum[OUT][2];
+            sum_row(out, sums, i, patch, bias, sum, vectors);
+            for (size_t j = 0; j < (size_t)place->width; j++) {
+                NNF_UNROLL
+                for (int h = 0; h < vectors; h++) {
+                    int32_t *to = c + j * t->pixel + 16 * (size_t)h;
+                    if (t->columns == (size_t)(16 * vectors))
+                        _mm512_storeu_si512(to, sum[j][h]);
+                    else
+                        _mm512_mask_storeu_epi32(to, (__mmask16)(live >> (16 * h)), sum[j][h]);
+                }
+            }
+        }
+    }
+}
+
 INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int vectors)
 {
     const nnf_conv2d_q8_tile codes = {.columns = t->columns, .w = t->w, .zero_point = t->zero_point, .lo = t->lo,
@@ -189,6 +214,10 @@ INLINE void run_panel(const size_t out, const nnf_winograd_q8_tile *t, const int
     columns c;
     for (size_t j = 0; j < nnf_winograd_q8_in(out); j++)
         sum_column(out, t, j, &c, vectors);
+    if (t->raw) {
+        store_sums(out, t, &c, vectors);
+        return;
+    }
     switch (nnf_conv2d_finish_kind(&codes, vectors)) {
     case NNF_CONV2D_CLIPPED: finish(out, t, &codes, &c, vectors, NNF_CONV2D_CLIPPED); break;
     case NNF_CONV2D_SIMPLE: finish(out, t, &codes, &c, vectors, NNF_CONV2D_SIMPLE); break;

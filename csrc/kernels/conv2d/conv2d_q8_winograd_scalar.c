@@ -118,9 +118,14 @@ static void run(size_t out, const nnf_winograd_q8_tile *t)
                 output_line(out, m + i, in);
                 for (size_t k = 0; k < (size_t)place->width; k++) {
                     const int32_t sum = (int32_t)(unscaled(out, m[k * in + i]) + (uint32_t)t->w[j]);
+                    const size_t at = place->at + i * t->row + k * t->pixel + j;
+                    if (t->raw) {
+                        ((int32_t *)t->c)[at] = sum;
+                        continue;
+                    }
                     const int32_t scaled = nnf_mbqm(sum, multiplier[j], left[j] - right[j]);
                     const int32_t y = nnf_clamp_s32(scaled, t->lo - t->zero_point, t->hi - t->zero_point);
-                    t->c[place->at + i * t->row + k * t->pixel + j] = (uint8_t)(y + t->zero_point) ^ t->flip;
+                    t->c[at] = (uint8_t)(y + t->zero_point) ^ t->flip;
                 }
             }
         }

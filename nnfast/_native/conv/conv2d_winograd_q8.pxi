@@ -59,6 +59,7 @@ cdef extern from "conv2d/conv2d_q8_winograd.h":
         int32_t lo
         int32_t hi
         uint8_t flip
+        bint raw
 
     ctypedef void (*nnf_conv2d_winograd_s16_qu8_tile_fn)(const nnf_winograd_q8_tile *tile) noexcept nogil
     size_t nnf_winograd_q8_taps(size_t out) nogil
@@ -104,6 +105,9 @@ cdef struct winograd_q8:
     size_t inputs                                   # offset of the inputs in the scratch, behind the places
     nnf_winograd_q8_run run                         # what all runs and tiles have in common
     nnf_winograd_q8_tile tile
+    nnf_dequantize_s32_f32_rows_fn dequantize       # of sums over codes that were made at run time; NULL: codes
+    nnf_sum_scales by
+    size_t bytes                                    # of an output
 
 
 cdef inline size_t inside(size_t size, size_t head, size_t first, size_t count) noexcept nogil:
@@ -111,13 +115,15 @@ cdef inline size_t inside(size_t size, size_t head, size_t first, size_t count) 
     return min(size + head - first, count) if size + head > first else 0
 
 
-cdef void transform_block_q8(const winograd_q8 *p, const uint8_t *x, size_t first, size_t last, int16_t *v,
-                             nnf_winograd_q8_place *places, uint8_t *strip) noexcept nogil:
+cdef void transform_block_q8(const winograd_q8 *p, const uint8_t *x, const nnf_row_codes *images, size_t first,
+                             size_t last, int16_t *v, nnf_winograd_q8_place *places, uint8_t *strip) noexcept nogil:
     """Inputs of patches first..last-1, as matrices [products][patches][pitch], and the places of their outputs.
 
-    strip: room for the pixels of a run of stride 2.
+    images: how each was quantized, NULL where all have the input's zero point. strip: room for the pixels of a run of
+    stride 2.
     """
     cdef nnf_winograd_q8_run r = p.run
+    cdef phases pixels = p.pixels
     cdef size_t patch = first, out = p.out, in_ = nnf_winograd_q8_in(out), row, image, y, column, columns, i
     while patch < last:
         row = patch // p.across
@@ -126,9 +132,12 @@ cdef void transform_block_q8(const winograd_q8 *p, const uint8_t *x, size_t firs
         column = (patch - row * p.across) * out
         r.patches = min(last, (row + 1) * p.across) - patch
         columns = out * (r.patches - 1) + in_
+        if images != NULL:
+            r.pad = <int16_t>images[image].zero
+            pixels.pad = <uint8_t>images[image].zero
         if p.stride == 2:
             r.top, r.left, r.bottom, r.right, r.row = 0, 0, in_, columns, columns * r.channels
-            copy_phases(&p.pixels, x + image * p.image, 2 * (<ptrdiff_t>y - <ptrdiff_t>p.top),
+            copy_phases(&pixels, x + image * p.image, 2 * (<ptrdiff_t>y - <ptrdiff_t>p.top),
                         2 * (<ptrdiff_t>column - <ptrdiff_t>p.left), in_, columns, strip)
             p.transform(&r, strip, v + (patch - first) * p.tile.pitch)
         else:
@@ -149,6 +158,31 @@ cdef void transform_block_q8(const winograd_q8 *p, const uint8_t *x, size_t firs
         patch += r.patches
 
 
+cdef void dequantize_patches(const winograd_q8 *p, const nnf_winograd_q8_tile *tile, const dynamic_codes *from_,
+                             size_t unit) noexcept nogil:
+    """Values in place of the sums of a tile whose first column is `unit`: a row of neighbouring patches at a time."""
+    cdef size_t patch = 0, end, pixels, i, area = p.out_height * p.out_width * p.units
+    cdef const nnf_winograd_q8_place *place
+    cdef const nnf_row_codes *image
+    cdef int32_t *values
+    cdef nnf_sum_scales by = p.by
+    by.weights = from_.sums + unit
+    by.scale += unit
+    by.bias = from_.bias + unit
+    while patch < tile.patches:
+        place = tile.places + patch
+        image = from_.images + place.at // area
+        pixels, end = <size_t>place.width, patch + 1
+        while end < tile.patches and tile.places[end].at == place.at + pixels * p.units \
+                and from_.images + tile.places[end].at // area == image:
+            pixels += <size_t>tile.places[end].width
+            end += 1
+        for i in range(<size_t>place.height):
+            values = <int32_t *>tile.c + place.at + i * tile.row
+            p.dequantize(pixels, tile.columns, values, tile.pixel, image, &by, <float *>values, tile.pixel)
+        patch = end
+
+
 cdef void run_winograd_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const winograd_q8 *p = <const winograd_q8 *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
@@ -159,23 +193,31 @@ cdef void run_winograd_q8(const nnf_step *step, const nnf_run *run, int thread, 
     cdef int16_t *v = <int16_t *>(scratch + p.inputs)
     cdef nnf_winograd_q8_tile tile = p.tile
     cdef size_t item, end, block, panel, first, patches, tiles, t, row
+    cdef dynamic_codes from_
+    from_.images, from_.sums, from_.bias = NULL, NULL, NULL
+    if p.dequantize != NULL:
+        from_.images = <const nnf_row_codes *>run.slot[step.slots[3]]
+        from_.sums = <const int32_t *>run.slot[step.slots[4]]
+        from_.bias = <const float *>run.slot[step.slots[5]]
     nnf_share(p.blocks * p.panels, thread, threads, &item, &end)
     while item < end:
         block = item // p.panels
         first = p.patches * block // p.blocks
         patches = p.patches * (block + 1) // p.blocks - first
-        transform_block_q8(p, x, first, first + patches, v, places, scratch + p.strip)
+        transform_block_q8(p, x, from_.images, first, first + patches, v, places, scratch + p.strip)
         tiles = (patches + p.m - 1) // p.m
         for panel in range(item - block * p.panels, min(p.panels, end - block * p.panels)):
             tile.w = <const int32_t *>(w + panel * p.panel)
             tile.columns = min(p.n, p.units - panel * p.n)
-            tile.c = y + panel * p.n
+            tile.c = y + panel * p.n * p.bytes
             for t in range(tiles):
                 row = patches * t // tiles
                 tile.patches = patches * (t + 1) // tiles - row
                 tile.v = v + row * tile.pitch
                 tile.places = places + row
                 p.multiply(&tile)
+                if p.dequantize != NULL:
+                    dequantize_patches(p, &tile, &from_, panel * p.n)
             item += 1
 
 
@@ -325,19 +367,21 @@ cdef class Conv2dWinogradQ8(Step):
     """y = requantize(conv(x, filter) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
 
     window, batch, channels, units, input_zero_point, output, signed: as Conv2dQ8, the window with dilation 1 and the
-    same stride of 1 or 2 both ways. patch: outputs of a patch on a side: 2 or 4 for filters of 3x3, 3 for those of 4x4
+    same stride of 1 or 2 both ways; values: as there, for float32 results, of weights that were packed without bias.
+    patch: outputs of a patch on a side: 2 or 4 for filters of 3x3, 3 for those of 4x4
     pixels of stride 1; 2 for at most 917 channels of such pixels, others for weights with patches_are_exact.
     """
 
     cdef winograd_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, int input_zero_point, output,
-                 bint signed, size_t patch):
+                 bint signed, size_t patch, values=None):
         if patch not in (NNF_WINOGRAD_Q8_2, NNF_WINOGRAD_Q8_3, NNF_WINOGRAD_Q8_4):
             raise ValueError(f"the patch is {patch}, must be 2, 3 or 4")
         cdef const nnf_kernel *row = tile_kernel(patch)
         cdef const nnf_kernel *transform = pick(f"conv2d_winograd{patch}_input_qu8_s16_nhwc")
         cdef winograd_q8 *p = &self.p
+        cdef const float[::1] scales
         cdef int shift = 128 if signed else 0
         cdef size_t block, most, bytes_, products = nnf_winograd_q8_products(patch)
         if not is_window_of(patch, window):
@@ -372,6 +416,15 @@ cdef class Conv2dWinogradQ8(Step):
         p.tile.row, p.tile.pixel = p.out_width * units, units
         p.tile.zero_point, p.tile.lo, p.tile.hi = (value + shift for value in output)
         p.tile.flip = 0x80 if signed else 0
+        p.bytes = 1
+        if values is not None:
+            scales, p.by.by_rows, p.by.lo, p.by.hi = values
+            if <size_t>scales.shape[0] != units:
+                raise ValueError("there must be a scale for each unit")
+            self.keep = values
+            p.by.scale = &scales[0]
+            p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
+            p.bytes, p.tile.raw = sizeof(float), True
         p.inputs = lines(most * sizeof(nnf_winograd_q8_place))
         p.strip = p.inputs + lines(products * p.tile.stride * sizeof(int16_t))
         self.scratch = p.strip

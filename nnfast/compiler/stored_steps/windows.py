@@ -167,6 +167,7 @@ class Conv2dWinogradQ8(ConvolutionQ8):
     output: tuple[Byte, Byte, Byte]
     signed: bool
     patch: Literal[2, 3, 4]
+    values: None = None
 
     def reach(self, plan):
         accesses = super().reach(plan)
