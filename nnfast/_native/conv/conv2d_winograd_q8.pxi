@@ -287,14 +287,15 @@ def winograd_q8_patches(window, size_t batch, size_t units, size_t channels):
 
     Sides of their outputs, the fastest first: none, or some of 2, 3 and 4.
     """
-    cdef size_t out, depth = channels * window.stride[0] * window.stride[1]
+    cdef size_t out
     cdef double cost
     found = []
     for out in (NNF_WINOGRAD_Q8_2, NNF_WINOGRAD_Q8_3, NNF_WINOGRAD_Q8_4):
         if is_window_of(out, window) and has_kernel(out):
             cost = winograd_q8_cost(out, window, batch, units, channels)
             if cost < plain_cost(window, batch, units, channels) \
-                    and (out != NNF_WINOGRAD_Q8_2 or depth <= NNF_WINOGRAD_Q8_CHANNELS):
+                    and (out != NNF_WINOGRAD_Q8_2
+                         or channels * window.stride[0] * window.stride[1] <= NNF_WINOGRAD_Q8_CHANNELS):
                 found.append((cost, out))
     return tuple(out for cost, out in sorted(found))
 
