@@ -33,7 +33,7 @@ def load(place: str) -> Any:
 TARGETS = {
     "tflite": Target(".files:TfliteFile", "a .tflite file: read, prepared, run", 4096),
     "model": Target(".files:ServiceModel", "a model as clients of nnfast serve send it", 4096),
-    "cache": Target(".files:CacheFile", "a compiled model behind a right signature", 1 << 17),
+    "cache": Target(".files:CacheFile", "a compiled model behind a right signature", 1 << 18),
     "messages": Target(".calls:ControlMessages", "control messages of a client of nnfast serve", 4096),
     "packets": Target(".packets:BurstPackets", "request and result packets of bursts", 1 + 96 * 24),
     "session": Target(".sessions:Session", "a client's calls from preparation to release, results beside the "

@@ -93,9 +93,9 @@ typedef struct nnf_winograd_q8_place {
 } nnf_winograd_q8_place;
 
 /* Outputs of patches in the columns of one panel, as nnf_conv2d_q8_tile makes codes of sums; or int32 sums with their
- * bias, in as many elements of four bytes. A panel has the form of
- * conv2d.h for a depth of nnf_winograd_q8_depth, its weights 16 bits: [products][2 * groups][width][2], column by
- * column, and of each pair of channels the two side by side. */
+ * bias, in as many elements of four bytes. A panel has the form of conv2d.h for a depth of nnf_winograd_q8_depth, its
+ * weights 16 bits: [products][2 * groups][width][2], column by column, and of each pair of channels the two side by
+ * side. */
 typedef struct nnf_winograd_q8_tile {
     size_t patches, columns; /* 1..m, 1..n of the kernel */
     size_t groups;           /* of 4 channels */

@@ -369,8 +369,8 @@ cdef class Conv2dWinogradQ8(Step):
 
     window, batch, channels, units, input_zero_point, output, signed: as Conv2dQ8, the window with dilation 1 and the
     same stride of 1 or 2 both ways; values: as there, for float32 results, of weights that were packed without bias.
-    patch: outputs of a patch on a side: 2 or 4 for filters of 3x3, 3 for those of 4x4
-    pixels of stride 1; 2 for at most 917 channels of such pixels, others for weights with patches_are_exact.
+    patch: outputs of a patch on a side: 2 or 4 for filters of 3x3, 3 for those of 4x4 pixels of stride 1; 2 for at most
+    917 channels of such pixels, others for weights with patches_are_exact.
     """
 
     cdef winograd_q8 p
