@@ -43,6 +43,12 @@ def timers(kind):
     return [getattr(kind, name) for name in dir(kind) if re.match("(time|peakmem|track)_", name)]
 
 
+def finish(bench, *params):
+    """As asv does after the last sample: processes of the benchmark end."""
+    if hasattr(bench, "teardown"):
+        bench.teardown(*params)
+
+
 def test_every_kernel_family_is_measured():
     paths = [path for module in MODULES for path in measured(module)]
     assert [path for path in paths if not (ROOT / path).exists()] == []
@@ -60,6 +66,7 @@ def test_operations_run_natively(kind):
         if shape == kind.params[-1][0]:
             for timer in timers(kind):
                 timer(bench, *choice, shape)
+        finish(bench, *choice, shape)
 
 
 @pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
@@ -71,8 +78,7 @@ def test_other_benchmarks_run(kind):
         for timer in timers(kind):
             result = timer(bench, *params)
             assert result is None or not result <= 0  # not a number: is not measured
-        if hasattr(bench, "teardown"):
-            bench.teardown(*params)
+        finish(bench, *params)
 
 
 @pytest.mark.skipif(not common.MODELS.is_dir(), reason="no shared models (NNFAST_SHARED)")
@@ -87,6 +93,7 @@ def test_model_benchmarks_run(kind):
             pytest.skip(str(reason))
     for timer in timers(kind):
         timer(bench, *params)
+    finish(bench, *params)
 
 
 def test_absent_models_are_left_out(monkeypatch, tmp_path):
