@@ -11,38 +11,19 @@
 #include "nnf/partial_avx2.h"
 #include "nnf/unroll.h"
 
-/* Sizes at most; patches whose products are summed before one goes on: so many that weights from beyond level 1 are
- * used often. */
-enum { IN = NNF_WINOGRAD_Q8_IN, OUT = NNF_WINOGRAD_Q8_OUT, MOST = 18, N = NNF_PAIRS_N };
+typedef __m256i S;
 
-/* The products of a patch on a side to outputs, `step` vectors apart. */
-INLINE void output_line(const size_t out, const __m256i *m, const size_t step, __m256i y[OUT])
-{
-    const __m256i m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
-    if (out == NNF_WINOGRAD_Q8_2) {
-        y[0] = _mm256_add_epi32(_mm256_add_epi32(m[0], m1), m2);
-        y[1] = _mm256_sub_epi32(_mm256_sub_epi32(m1, m2), m3);
-    } else {
-        const __m256i m4 = m[4 * step], m5 = m[5 * step];
-        const __m256i sum = _mm256_slli_epi32(_mm256_add_epi32(m1, m2), 2);
-        const __m256i difference = _mm256_slli_epi32(_mm256_sub_epi32(m1, m2), 2);
-        const __m256i sums = _mm256_add_epi32(m3, m4), differences = _mm256_sub_epi32(m3, m4);
-        y[0] = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(m[0], 1), sum), sums);
-        y[1] = _mm256_add_epi32(difference, _mm256_slli_epi32(differences, 1));
-        y[2] = _mm256_add_epi32(sum, _mm256_slli_epi32(sums, 2));
-        if (out == NNF_WINOGRAD_Q8_3)
-            y[2] = _mm256_add_epi32(y[2], _mm256_slli_epi32(m5, 3));
-        else
-            y[3] = _mm256_add_epi32(difference, _mm256_slli_epi32(_mm256_add_epi32(differences, m5), 3));
-    }
-}
+INLINE S s32_all(int32_t x) { return _mm256_set1_epi32(x); }
+INLINE S s32_add(S a, S b) { return _mm256_add_epi32(a, b); }
+INLINE S s32_sub(S a, S b) { return _mm256_sub_epi32(a, b); }
+INLINE S s32_mul(S a, S b) { return _mm256_mullo_epi32(a, b); }
+INLINE S s32_left(S a, const int bits) { return _mm256_slli_epi32(a, bits); }
+INLINE S s32_right(S a, const int bits) { return _mm256_srai_epi32(a, bits); }
 
-/* An output without the scale that it got on the way: 4, or 9 * 64. */
-INLINE __m256i unscaled(const size_t out, __m256i y)
-{
-    const __m256i ninth = _mm256_set1_epi32(0x38E38E39); /* modulo 2^32 */
-    return out == NNF_WINOGRAD_Q8_2 ? _mm256_srai_epi32(y, 2) : _mm256_srai_epi32(_mm256_mullo_epi32(y, ninth), 6);
-}
+#include "conv2d_q8_winograd_simd.h"
+
+/* Patches whose products are summed before one goes on: so many that weights from beyond level 1 are used often. */
+enum { MOST = 18, N = NNF_PAIRS_N };
 
 /* The products of one column of matrices, and of every column what its products add up to: a column of outputs. */
 typedef struct columns {

@@ -10,7 +10,18 @@
 #include "conv2d_requantize_avx512.h"
 #include "nnf/unroll.h"
 
-enum { IN = NNF_WINOGRAD_Q8_IN, OUT = NNF_WINOGRAD_Q8_OUT, M = 12, N = 32 };
+typedef __m512i S;
+
+INLINE S s32_all(int32_t x) { return _mm512_set1_epi32(x); }
+INLINE S s32_add(S a, S b) { return _mm512_add_epi32(a, b); }
+INLINE S s32_sub(S a, S b) { return _mm512_sub_epi32(a, b); }
+INLINE S s32_mul(S a, S b) { return _mm512_mullo_epi32(a, b); }
+INLINE S s32_left(S a, const int bits) { return _mm512_slli_epi32(a, bits); }
+INLINE S s32_right(S a, const int bits) { return _mm512_srai_epi32(a, bits); }
+
+#include "conv2d_q8_winograd_simd.h"
+
+enum { M = 12, N = 32 };
 
 /* One matrix of all patches: m[i] = sum over pairs of channels of v[i] * u. */
 typedef struct product {
@@ -74,35 +85,6 @@ INLINE void multiply_rows(const product *p, size_t rows, const int vectors)
 /* Apart, for all patches and rows of matrices have the same loops. */
 static __attribute__((noinline)) void multiply_wide(const product *p, size_t rows) { multiply_rows(p, rows, 2); }
 static __attribute__((noinline)) void multiply_narrow(const product *p, size_t rows) { multiply_rows(p, rows, 1); }
-
-/* The products of a patch on a side to outputs, `step` vectors apart. */
-INLINE void output_line(const size_t out, const __m512i *m, const size_t step, __m512i y[OUT])
-{
-    const __m512i m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
-    if (out == NNF_WINOGRAD_Q8_2) {
-        y[0] = _mm512_add_epi32(_mm512_add_epi32(m[0], m1), m2);
-        y[1] = _mm512_sub_epi32(_mm512_sub_epi32(m1, m2), m3);
-    } else {
-        const __m512i m4 = m[4 * step], m5 = m[5 * step];
-        const __m512i sum = _mm512_slli_epi32(_mm512_add_epi32(m1, m2), 2);
-        const __m512i difference = _mm512_slli_epi32(_mm512_sub_epi32(m1, m2), 2);
-        const __m512i sums = _mm512_add_epi32(m3, m4), differences = _mm512_sub_epi32(m3, m4);
-        y[0] = _mm512_add_epi32(_mm512_add_epi32(_mm512_slli_epi32(m[0], 1), sum), sums);
-        y[1] = _mm512_add_epi32(difference, _mm512_slli_epi32(differences, 1));
-        y[2] = _mm512_add_epi32(sum, _mm512_slli_epi32(sums, 2));
-        if (out == NNF_WINOGRAD_Q8_3)
-            y[2] = _mm512_add_epi32(y[2], _mm512_slli_epi32(m5, 3));
-        else
-            y[3] = _mm512_add_epi32(difference, _mm512_slli_epi32(_mm512_add_epi32(differences, m5), 3));
-    }
-}
-
-/* An output without the scale that it got on the way: 4, or 9 * 64. */
-INLINE __m512i unscaled(const size_t out, __m512i y)
-{
-    const __m512i ninth = _mm512_set1_epi32(0x38E38E39); /* modulo 2^32 */
-    return out == NNF_WINOGRAD_Q8_2 ? _mm512_srai_epi32(y, 2) : _mm512_srai_epi32(_mm512_mullo_epi32(y, ninth), 6);
-}
 
 /* The products of one column of matrices, and of every column what its products add up to: a column of outputs. */
 typedef struct columns {
