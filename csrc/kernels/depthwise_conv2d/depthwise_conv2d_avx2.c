@@ -4,7 +4,6 @@
 #include <stdbool.h>
 
 #include "nnf/partial_avx2.h"
-#include "nnf/tuning.h"
 #include "nnf/unroll.h"
 
 #define LANES 8
@@ -13,8 +12,7 @@ enum {
     FLAT = 8,       /* vectors of a row of few channels that go together */
     FLAT_TAPS = 25, /* of a window of few channels whose weights are repeated */
     FLAT_PIXELS = 256, /* for which it pays to repeat them */
-    PAGE = 4096,    /* bytes after which the sets of a level 1 cache come again */
-    COLLIDING = 128 /* pixels a multiple of so many floats apart lie in few of those sets */
+    LINES = 7       /* of the image under two rows of such windows at stride 2 */
 };
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */
@@ -220,37 +218,42 @@ INLINE int live(const path p) { return (p.taps + p.stride - 1) / p.stride; }
 
 typedef float vector __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* sum += x * w, from memory. Of intrinsics gcc loads all weights of a block first, and moves them to the stack. */
-INLINE void add_product(__m256 *sum, __m256 x, const float *w)
+/* Eight floats into a register. gcc makes loads by intrinsics operands of the multiplications, and so loads again for each
+ * of them. */
+INLINE __m256 fetch(const float *from)
 {
-    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "m"(*(const vector *)w));
+    __m256 v;
+    __asm__ volatile("vmovups %1, %0" : "=x"(v) : "m"(*(const vector *)from));
+    return v;
 }
 
-/* Adds a column of the image, number q of its step. own: weights of windows of three taps and half a block, those of
- * others come from memory. */
-INLINE void add_column(sums *s, const block *b, const __m256 *own, const path p, const int q, const float *x,
-                       size_t down)
+/* Adds a column of the image, number q of its step. Each of its vectors and each weight is loaded once. */
+INLINE void add_column(sums *s, const block *b, const path p, const int q, const float *x, size_t down)
 {
     const float *first = b->w + NNF_DEPTHWISE_BLOCK;
     /* Else gcc keeps an address for each weight, on the stack. */
     __asm__("" : "+r"(first));
     NNF_UNROLL
-    for (int i = p.from; i < p.to; i++) {
+    for (int h = 0; h < p.halves; h++) {
+        __m256 line[LINES];
         NNF_UNROLL
-        for (int h = 0; h < p.halves; h++) {
-            const __m256 value = _mm256_loadu_ps(x + (size_t)i * down + LANES * h);
+        for (int l = p.from; l < p.stride * (p.rows - 1); l++)
+            line[l] = fetch(x + (size_t)l * down + LANES * h);
+        NNF_UNROLL
+        for (int i = 0; i < p.taps; i++) {
+            const int newest = i + p.stride * (p.rows - 1); /* the line under the last row's tap */
+            if (newest >= p.from && newest < p.to)
+                line[newest] = fetch(x + (size_t)newest * down + LANES * h);
             NNF_UNROLL
-            for (int r = 0; r < p.rows; r++) {
-                if (i < p.stride * r || i >= p.stride * r + p.taps)
-                    continue;
+            for (int t = q; t < p.taps; t += p.stride) {
+                const __m256 w = fetch(first + (i * p.taps + t) * NNF_DEPTHWISE_BLOCK + LANES * h);
                 NNF_UNROLL
-                for (int t = q; t < p.taps; t += p.stride) {
-                    const int tap = (i - p.stride * r) * p.taps + t;
+                for (int r = 0; r < p.rows; r++) {
+                    const int l = i + p.stride * r;
+                    if (l < p.from || l >= p.to)
+                        continue;
                     __m256 *sum = &s->of[h][r][live(p) - 1 - t / p.stride];
-                    if (p.taps == 3 && p.halves == 1)
-                        *sum = _mm256_fmadd_ps(value, own[tap], *sum);
-                    else
-                        add_product(sum, value, first + tap * NNF_DEPTHWISE_BLOCK + LANES * h);
+                    *sum = _mm256_fmadd_ps(line[l], w, *sum);
                 }
             }
         }
@@ -260,12 +263,26 @@ INLINE void add_column(sums *s, const block *b, const __m256 *own, const path p,
 /* Writes the sums that are complete. */
 INLINE void put_column(const sums *s, const block *b, const path p, float *y, size_t line)
 {
+    const __m256 lo = b->lo, hi = b->hi;
     NNF_UNROLL
     for (int r = 0; r < p.rows; r++) {
         NNF_UNROLL
         for (int h = 0; h < p.halves; h++)
-            _mm256_storeu_ps(y + (size_t)r * line + LANES * h,
-                             _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, s->of[h][r][0])));
+            _mm256_storeu_ps(y + (size_t)r * line + LANES * h, _mm256_min_ps(hi, _mm256_max_ps(lo, s->of[h][r][0])));
+    }
+}
+
+/* All outputs begin with their bias. */
+INLINE void begin_outputs(sums *s, const block *b, const path p)
+{
+    NNF_UNROLL
+    for (int h = 0; h < p.halves; h++) {
+        NNF_UNROLL
+        for (int r = 0; r < p.rows; r++) {
+            NNF_UNROLL
+            for (int k = 0; k < live(p); k++)
+                s->of[h][r][k] = _mm256_loadu_ps(b->w + LANES * h);
+        }
     }
 }
 
@@ -285,8 +302,7 @@ INLINE void move_on(sums *s, const block *b, const path p)
 }
 
 /* The steps of a walk at stride 1. x: of the first column of the image. */
-INLINE void steps_by_1(const nnf_depthwise *g, const block *given, sums *s, const __m256 *own, const path p,
-                       const float *x, float *y)
+INLINE void steps_by_1(const nnf_depthwise *g, const block *given, sums *s, const path p, const float *x, float *y)
 {
     const block local = *given, *b = p.taps == 5 ? &local : given; /* 5x5 leaves registers for the limits */
     const size_t down = g->x.size * b->pixel, line = g->x.out * g->channels, warm = (size_t)live(p) - 1;
@@ -300,11 +316,11 @@ INLINE void steps_by_1(const nnf_depthwise *g, const block *given, sums *s, cons
         }
     }
     for (; v < end && v < warm; v++, x += b->pixel) {
-        add_column(s, b, own, p, 0, x, down);
+        add_column(s, b, p, 0, x, down);
         move_on(s, b, p);
     }
     for (; v < end; v++, x += b->pixel, y += g->channels) {
-        add_column(s, b, own, p, 0, x, down);
+        add_column(s, b, p, 0, x, down);
         put_column(s, b, p, y, line);
         move_on(s, b, p);
     }
@@ -319,8 +335,7 @@ INLINE void steps_by_1(const nnf_depthwise *g, const block *given, sums *s, cons
 
 /* The same at stride 2, where a step at an edge may have one of its columns in the image: it asks. x: of the first
  * window's first column, perhaps before the image, where nothing is read. */
-INLINE void steps_by_2(const nnf_depthwise *g, const block *given, sums *s, const __m256 *own, const path p,
-                       const float *x, float *y)
+INLINE void steps_by_2(const nnf_depthwise *g, const block *given, sums *s, const path p, const float *x, float *y)
 {
     const block local = *given, *b = &local; /* stores to y cannot change it: it stays in registers */
     const size_t channels = g->channels, pixel = b->pixel, down = g->x.size * pixel, line = g->x.out * channels;
@@ -329,8 +344,8 @@ INLINE void steps_by_2(const nnf_depthwise *g, const block *given, sums *s, cons
     for (size_t v = 0; v < last; v++, x += 2 * pixel) {
         if (v == begin) {
             for (; v < end; v++, x += 2 * pixel, y += channels) {
-                add_column(s, b, own, p, 0, x, down);
-                add_column(s, b, own, p, 1, x + pixel, down);
+                add_column(s, b, p, 0, x, down);
+                add_column(s, b, p, 1, x + pixel, down);
                 put_column(s, b, p, y, line);
                 move_on(s, b, p);
             }
@@ -338,9 +353,9 @@ INLINE void steps_by_2(const nnf_depthwise *g, const block *given, sums *s, cons
                 break;
         }
         if (2 * v - g->x.head < g->x.size)
-            add_column(s, b, own, p, 0, x, down);
+            add_column(s, b, p, 0, x, down);
         if (2 * v + 1 - g->x.head < g->x.size)
-            add_column(s, b, own, p, 1, x + pixel, down);
+            add_column(s, b, p, 1, x + pixel, down);
         if (v >= warm) {
             put_column(s, b, p, y, line);
             y += channels;
@@ -350,26 +365,18 @@ INLINE void steps_by_2(const nnf_depthwise *g, const block *given, sums *s, cons
 }
 
 /* 3x3 or 5x5: walks the image's columns, `stride` in a step: each value that is loaded is added to the outputs of all
- * windows that it lies in. For 8 channels, or for a whole block of 3x3, so that all of a cache line is read while it is
- * there. */
+ * windows that it lies in. For a whole block where its sums are no more than the registers, so that all of a cache line is
+ * read while it is there and twice as many sums hide the latency of an addition; or for 8 channels. */
 INLINE void walk_rows(const nnf_depthwise *g, const block *b, const path p, size_t row, float *y)
 {
     const size_t down = g->x.size * b->pixel;
     const float *x = b->x + row * g->y.stride * down - g->y.head * down; /* perhaps above the image: not read there */
-    __m256 own[9];
     sums s;
-    if (p.taps == 3 && p.halves == 1) {
-        NNF_UNROLL
-        for (int t = 0; t < 9; t++)
-            own[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
-    }
-    NNF_UNROLL
-    for (int k = 0; k < live(p); k++)
-        move_on(&s, b, p);
+    begin_outputs(&s, b, p);
     if (p.stride == 1)
-        steps_by_1(g, b, &s, own, p, x, y);
+        steps_by_1(g, b, &s, p, x, y);
     else
-        steps_by_2(g, b, &s, own, p, x - g->x.head * b->pixel, y);
+        steps_by_2(g, b, &s, p, x - g->x.head * b->pixel, y);
 }
 
 /* Lines under the windows of some output rows that are above the image, and below it. */
@@ -409,17 +416,6 @@ INLINE void walk(const nnf_depthwise *g, const block *b, const int taps, const i
         walk_rows(g, b, (path){taps, stride, halves, rows, 0, under}, row, y);
 }
 
-/* Do both halves of a block go together, so that a line of the cache is read once? Pixels of a multiple of so many floats
- * lie in few sets of the level 1 cache: it may not hold those that `rows` output rows read and write until the other half
- * comes. */
-INLINE bool collides(const nnf_depthwise *g, size_t rows)
-{
-    const size_t pixel = g->channels * sizeof(float), even = pixel & (0 - pixel); /* the largest power of 2 in it */
-    const size_t sets = even < PAGE ? PAGE / even : 1, ways = nnf_sizes.level1 / PAGE;
-    const size_t read = (rows - 1) * g->y.stride + g->y.taps;
-    return g->channels % COLLIDING == 0 && read * g->x.size + rows * g->x.out > sets * ways;
-}
-
 /* Each loop in a function of its own: together they make gcc move registers. */
 #define WALK(name, taps, stride, halves)                                                                               \
     static __attribute__((noinline)) void name(const nnf_depthwise *g, const block *b, size_t rows, size_t row,        \
@@ -436,16 +432,17 @@ WALK(walk_3x3_by_2, 3, 2, 1)
 WALK(walk_3x3_by_2_by_block, 3, 2, 2)
 WALK(walk_5x5, 5, 1, 1)
 WALK(walk_5x5_by_2, 5, 2, 1)
+WALK(walk_5x5_by_2_by_block, 5, 2, 2)
 
 typedef void (*walk_fn)(const nnf_depthwise *g, const block *b, size_t rows, size_t row, float *y);
 
+/* The walk of so many halves of a block; NULL where there is none. */
 INLINE walk_fn walk_of(const nnf_depthwise *g, int halves)
 {
-    if (g->x.taps == 5)
-        return g->x.stride == 1 ? walk_5x5 : walk_5x5_by_2;
     if (halves == 2)
-        return g->x.stride == 1 ? walk_3x3_by_block : walk_3x3_by_2_by_block;
-    return g->x.stride == 1 ? walk_3x3 : walk_3x3_by_2;
+        return g->x.taps == 3 ? g->x.stride == 1 ? walk_3x3_by_block : walk_3x3_by_2_by_block
+                              : g->x.stride == 1 ? NULL : walk_5x5_by_2_by_block;
+    return g->x.taps == 3 ? g->x.stride == 1 ? walk_3x3 : walk_3x3_by_2 : g->x.stride == 1 ? walk_5x5 : walk_5x5_by_2;
 }
 
 /* Are all windows of a kind that has walks? */
@@ -470,7 +467,7 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
         rows = walks && last - row > 1 && has_walk(g, 2, row) ? 2 : 1;
         const bool goes = walks && has_walk(g, rows, row);
-        const bool together = goes && g->x.taps == 3 && collides(g, rows);
+        const bool together = goes && walk_of(g, 2);
         for (size_t c = begin; c < end; c += step) {
             const size_t lanes = end - c < LANES ? end - c : LANES, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1, lane = c % NNF_DEPTHWISE_BLOCK;
