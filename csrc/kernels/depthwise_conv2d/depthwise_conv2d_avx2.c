@@ -6,12 +6,6 @@
 #include "nnf/simd/f32_avx2.h"
 #include "nnf/unroll.h"
 
-enum {
-    FLAT = 8,         /* vectors of a row of few channels that go together */
-    FLAT_TAPS = 25,   /* of a window of few channels whose weights are repeated */
-    FLAT_PIXELS = 256 /* for which it pays to repeat them */
-};
-
 typedef float output;
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */
@@ -125,6 +119,13 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
     }
 }
 
+#include "depthwise_conv2d/depthwise_conv2d_flat_simd.h"
+
+INLINE void put_first(const block *b, output *y, size_t lanes, V sum)
+{
+    nnf_store_f32_avx2(y, (ptrdiff_t)lanes, between(b->lo, b->hi, sum));
+}
+
 INLINE V read_pixel(const block *b, const float *x)
 {
     (void)b;
@@ -161,7 +162,7 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     block b = {.pixel = depth, .out = g->channels, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
     const bool walks = walks_at_all(g);
     flat_weights few;
-    const bool flat = is_flat(g, last - first);
+    const bool flat = is_flat(g, &b, last - first);
     if (flat)
         fill_flat(g, packed, &few);
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {

@@ -93,6 +93,13 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
     }
 }
 
+#include "depthwise_conv2d/depthwise_conv2d_flat_simd.h"
+
+INLINE void put_first(const block *b, output *y, size_t lanes, V sum)
+{
+    write_block(y, between(b->lo, b->hi, sum), first_lanes(lanes), lanes == LANES);
+}
+
 /* 3x3, stride 1: `rows` output rows together, walking the image's columns. Each element is loaded once per call, which
  * is what counts where the pixels of an image fall into the same few cache sets (14x14x512). */
 INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, bool full, size_t row, output *y)
@@ -200,10 +207,14 @@ INLINE void run_rows(const nnf_depthwise *g, size_t first, size_t last, size_t b
     const size_t depth = g->channels / g->multiplier, taps = g->y.taps * g->x.taps, line = g->x.out * out;
     const walk_fn by = walk_of(g);
     block b = {.pixel = depth, .out = out, .lo = _mm512_set1_ps(lo), .hi = _mm512_set1_ps(hi)};
+    flat_weights few;
+    const bool flat = is_flat(g, &b, last - first);
+    if (flat)
+        fill_flat(g, packed, &few);
     /* All channels of a few rows before the next rows: the image is read in order. */
     for (size_t row = first, rows; row < last; row += rows) {
         const size_t together = rows_together(g, by, row, last - row);
-        rows = together ? together : 1;
+        rows = together && !flat ? together : 1;
         for (size_t c = begin; c < end; c += BLOCK) {
             const size_t lanes = end - c < BLOCK ? end - c : BLOCK, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1;
@@ -213,7 +224,9 @@ INLINE void run_rows(const nnf_depthwise *g, size_t first, size_t last, size_t b
             b.load = (__mmask16)((1u << loaded) - 1);
             b.store = (__mmask16)((1u << lanes) - 1);
             b.full = lanes == BLOCK;
-            if (together) {
+            if (flat) {
+                flat_row(g, &b, &few, row, target);
+            } else if (together) {
                 by(g, &b, rows, row, target);
             } else if (g->multiplier > 1) {
                 int32_t lane[BLOCK];
