@@ -77,11 +77,15 @@ def set_poison(value):
 
 def aligned_bytes(size_t size):
     """uint8 array of `size` bytes that starts at a multiple of 64: uninitialised, or poisoned."""
-    raw = np.empty(size + ALIGNMENT, np.uint8)
+    cdef size_t shift = 0
+    if size >= HUGE_PAGE:
+        raw = np.frombuffer(HugePages(size), np.uint8)
+    else:
+        raw = np.empty(size + ALIGNMENT, np.uint8)
+        shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % ALIGNMENT
     byte = poison()
     if byte is not None:
         raw.fill(byte)
-    cdef size_t shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % ALIGNMENT
     return raw[shift:shift + size]
 
 
