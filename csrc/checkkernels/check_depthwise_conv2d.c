@@ -293,19 +293,20 @@ static void case_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kern
                    g->multiplier, first, last, begin, end, wide, plain);
 }
 
-static void bench_q8(nnf_check *c, const nnf_kernel *kernel, size_t size, size_t count, size_t stride, bool wide)
+static void bench_q8(nnf_check *c, const nnf_kernel *kernel, size_t window, const size_t of[3], bool wide)
 {
     const nnf_depthwise_conv2d_q8_nhwc_fn fast = (nnf_depthwise_conv2d_q8_nhwc_fn)kernel->fn;
-    const nnf_depthwise g = layer(size, count, stride, 3);
+    const size_t size = of[0], count = of[1], stride = of[2], taps = window * window;
+    const nnf_depthwise g = layer(size, count, stride, window);
     const size_t inputs = size * size * count, outputs = g.y.out * g.x.out * count;
     nnf_depthwise_q8 problem = {.g = g, .in_zero = 3, .out_zero = 0, .lo = 0, .hi = 255};
     uint8_t *x = nnf_check_alloc(c, inputs), *y = nnf_check_alloc(c, outputs);
-    int16_t *filter = nnf_check_alloc(c, 18 * count);
+    int16_t *filter = nnf_check_alloc(c, 2 * taps * count);
     int32_t *bias = nnf_check_alloc(c, 4 * count), *multiplier = nnf_check_alloc(c, 4 * count);
     int32_t *exponent = nnf_check_alloc(c, 4 * count);
     for (size_t i = 0; i < inputs; i++)
         x[i] = (uint8_t)nnf_check_u32(c);
-    for (size_t i = 0; i < 9 * count; i++)
+    for (size_t i = 0; i < taps * count; i++)
         filter[i] = (int16_t)((int32_t)nnf_check_below(c, 256) - (wide ? 140 : 128));
     for (size_t i = 0; i < count; i++) {
         bias[i] = (int32_t)nnf_check_below(c, 2000);
@@ -313,8 +314,9 @@ static void bench_q8(nnf_check *c, const nnf_kernel *kernel, size_t size, size_t
     }
     const nnf_depthwise_q8 p = pack_q8(c, &problem, kernel, filter, bias, multiplier, exponent);
     char label[64];
-    snprintf(label, sizeof label, "%zux%zux%zu/%zu%s", size, size, count, stride, wide ? " 9-bit weights" : "");
-    NNF_BENCH(c, label, 18.0 * (double)outputs, fast(&p, 0, g.y.out, 0, count, x, y));
+    snprintf(label, sizeof label, "%zux%zu %zux%zux%zu/%zu%s", window, window, size, size, count, stride,
+             wide ? " 9-bit weights" : "");
+    NNF_BENCH(c, label, 2.0 * (double)(taps * outputs), fast(&p, 0, g.y.out, 0, count, x, y));
     nnf_check_done(c, "bench");
 }
 
@@ -329,10 +331,21 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
             }
         }
     }
-    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++) {
-        bench_q8(c, kernel, mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], false);
-        bench_q8(c, kernel, mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], true);
+    static const size_t some[] = {16, 24, 33, 64, 80};
+    for (size_t k = 0; k < sizeof some / sizeof some[0]; k++) {
+        for (size_t stride = 1; stride <= 2; stride++) {
+            g = layer(9, some[k], stride, 5); /* a row as long as those that kernels cut */
+            g.x.size = 270;
+            g.x.out = 270 / stride;
+            case_q8(c, twin, kernel, &g, false, true);
+        }
     }
+    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++) {
+        bench_q8(c, kernel, 3, mobilenet[l], false);
+        bench_q8(c, kernel, 3, mobilenet[l], true);
+    }
+    for (size_t l = 0; c->bench && l < sizeof efficientnet / sizeof efficientnet[0]; l++)
+        bench_q8(c, kernel, 5, efficientnet[l], false);
 }
 
 NNF_CHECK(depthwise_conv2d_qu8_nhwc, check_q8(c, twin, kernel))

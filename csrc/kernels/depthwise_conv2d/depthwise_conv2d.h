@@ -62,6 +62,7 @@ typedef struct nnf_depthwise_q8 {
     size_t outputs;  /* neighbouring outputs that share the taps of a group: 2 for short rows of taps at stride 1 */
     size_t parts;    /* weights are sums of so many s8 values */
     int small;       /* the rows of the pack are those of small sums */
+    int upright;     /* groups go down the columns of the window, one column after the other */
     const nnf_depthwise_tap *taps; /* [groups * k] */
     const int32_t *blocks;         /* per block [NNF_DEPTHWISE_ROWS + groups * parts * outputs][n] */
 } nnf_depthwise_q8;

@@ -11,6 +11,35 @@ INLINE void interleave(const __m512i tap[4], __m512i x[4])
     x[3] = _mm512_unpackhi_epi16(c, e);
 }
 
+enum { WALK_TAPS = 5 };
+
+/* Taps of a column: of its first four rows, and of the fifth. */
+typedef struct column {
+    __m512i upper[2], lower[2];
+} column;
+
+INLINE column interleave_column(const __m512i tap[WALK_TAPS], const int half)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    const __m512i a = half ? _mm512_unpackhi_epi8(tap[0], tap[1]) : _mm512_unpacklo_epi8(tap[0], tap[1]);
+    const __m512i c = half ? _mm512_unpackhi_epi8(tap[2], tap[3]) : _mm512_unpacklo_epi8(tap[2], tap[3]);
+    const __m512i d = half ? _mm512_unpackhi_epi8(tap[4], zero) : _mm512_unpacklo_epi8(tap[4], zero);
+    return (column){{_mm512_unpacklo_epi16(a, c), _mm512_unpackhi_epi16(a, c)},
+                    {_mm512_unpacklo_epi16(d, zero), _mm512_unpackhi_epi16(d, zero)}};
+}
+
+INLINE void multiply_columns(__m512i *first, __m512i *second, const column *a, const column *b, const int32_t *w)
+{
+    NNF_UNROLL
+    for (int v = 0; v < 2; v++) {
+        const __m512i upper = _mm512_load_si512(w + 16 * v), lower = _mm512_load_si512(w + LANES + 16 * v);
+        first[v] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(first[v], a->upper[v], upper), a->lower[v], lower);
+        second[v] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(second[v], b->upper[v], upper), b->lower[v], lower);
+    }
+}
+
+#include "depthwise_conv2d_q8_walk_avx512.h"
+
 /* Adds the products of two neighbouring outputs with weights of one part. */
 INLINE void multiply(__m512i sum[2][4], const __m512i x[4], const int32_t *w)
 {
@@ -274,6 +303,10 @@ INLINE void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begi
                uint8_t *y, const bool flip)
 {
     block b = begin_block(p, flip);
+    if (p->upright) {
+        walk_all(p, &b, first, last, begin, end, x, y);
+        return;
+    }
     const bool squares = p->small && p->parts == 1 && p->outputs == 2 && p->g.x.taps == 3 && p->g.y.taps == 3 &&
                          p->g.y.stride == 1 && p->g.y.dilation == 1;
     const size_t line = p->g.x.out * p->g.channels;

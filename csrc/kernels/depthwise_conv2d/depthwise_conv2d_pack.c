@@ -33,6 +33,20 @@ static size_t rows_of(const nnf_depthwise_q8 *p)
     return NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
 }
 
+/* Groups of a column of the window. */
+static size_t column_groups(const nnf_depthwise_q8 *p)
+{
+    return (p->g.y.taps + p->k - 1) / p->k;
+}
+
+/* Windows over whose columns a kernel of 64 lanes walks (depthwise_conv2d_q8_walk_avx512.h). */
+static int is_upright(const nnf_depthwise_q8 *p)
+{
+    const nnf_axis *y = &p->g.y, *x = &p->g.x;
+    return p->n == 64 && p->k == 4 && p->small && p->parts == 1 && y->taps == 5 && x->taps == 5 && y->dilation == 1 &&
+           x->dilation == 1 && (x->stride == 1 || x->stride == 2) && p->g.channels != NNF_DEPTHWISE_DENSE;
+}
+
 size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, size_t *table)
 {
     const nnf_axis *x = &p->g.x;
@@ -40,7 +54,8 @@ size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, size_t *table)
     const int dense = p->n == 64 && p->g.channels == NNF_DEPTHWISE_DENSE;
     const int share = p->k == 4 && x->stride == 1 && x->dilation == 1 && (x->taps == 2 || x->taps == 3) && !dense;
     p->outputs = share ? 2 : 1;
-    p->groups = share ? p->g.y.taps : (taps + p->k - 1) / p->k;
+    p->upright = is_upright(p);
+    p->groups = share ? p->g.y.taps : p->upright ? x->taps * column_groups(p) : (taps + p->k - 1) / p->k;
     const size_t blocks = (p->g.channels + p->n - 1) / p->n;
     *table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
     return blocks * p->n * 4 * rows_of(p);
@@ -49,11 +64,17 @@ size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, size_t *table)
 /* Where slot `slot` of group `group` looks, and which tap that is for output 0; taps or more: none. */
 static size_t tap_of(const nnf_depthwise_q8 *p, size_t group, size_t slot, size_t *row, size_t *column)
 {
-    const size_t columns = p->g.x.taps, taps = p->g.y.taps * columns, t = group * p->k + slot;
+    const size_t columns = p->g.x.taps, taps = p->g.y.taps * columns;
+    size_t t = group * p->k + slot;
     if (p->outputs == 2) {
         *row = group;
         *column = slot;
         return slot < columns ? group * columns + slot : taps;
+    }
+    if (p->upright) {
+        *row = group % column_groups(p) * p->k + slot;
+        *column = group / column_groups(p);
+        t = *row < p->g.y.taps ? *row * columns + *column : taps;
     }
     /* A missing tap looks at the first one, which is inside wherever the whole window is. */
     *row = t < taps ? t / columns : 0;

@@ -152,11 +152,15 @@ INLINE void scale_codes(const nnf_depthwise_q8 *p, const block *b, bool small, _
 }
 
 /* Codes of 64 scaled sums; saturation to 16 and 8 bits does not disturb a clamp that lies within 0..255. */
+INLINE __m512i codes_of(const block *b, __m512i low, __m512i high)
+{
+    const __m512i code = _mm512_packus_epi16(low, high);
+    return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi), b->flip);
+}
+
 INLINE __m512i codes(const block *b, const __m512i x[4])
 {
-    __m512i code = _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
-    code = _mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi);
-    return _mm512_xor_si512(code, b->flip);
+    return codes_of(b, _mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
 }
 
 /* Writes the pixels of a block that exist: columns o, o + apart, ... below `end`. */
