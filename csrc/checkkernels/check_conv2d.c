@@ -27,11 +27,12 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, f
     float *packed = nnf_check_alloc(c, 4 * size);
     const float **a = nnf_check_alloc(c, p->taps * m * sizeof *a);
     nnf_pack_conv2d_f32(p->columns, depth, n, p->weights, p->bias, packed);
+    const size_t begin = nnf_check_below(c, 2) * p->depth; /* as of a later group */
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
         for (size_t t = 0; t < p->taps; t++) {
             for (size_t r = 0; r < rows; r++)
-                a[t * m + r] = row(p, i + r, t);
+                a[t * m + r] = row(p, i + r, t) - begin;
         }
         for (size_t j = 0, columns; j < p->columns; j += columns) {
             columns = p->columns - j;
@@ -39,7 +40,7 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, f
                 columns = n * (1 + nnf_check_below(c, columns / n));
             const nnf_conv2d_f32_tile tile = {rows, columns, p->taps, p->depth, a, packed + j * (depth + 1),
                                               y + i * p->columns + j, p->columns, p->lo, p->hi, (const char *)packed,
-                                              (size_t)4 >> nnf_check_below(c, 4)};
+                                              (size_t)4 >> nnf_check_below(c, 4), begin};
             ((nnf_conv2d_f32_nhwc_fn)kernel->fn)(&tile);
         }
     }
@@ -86,7 +87,7 @@ static void layer_f32(const nnf_kernel *kernel, const size_t *layer, const float
         for (size_t t = 0; t < tiles; t++) {
             const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
             const nnf_conv2d_f32_tile tile = {last - first, n, 1, depth, a + first, w + j * (depth + 1),
-                                              y + first * columns + j, columns, 0, 6, NULL, 0};
+                                              y + first * columns + j, columns, 0, 6, NULL, 0, 0};
             ((nnf_conv2d_f32_nhwc_fn)kernel->fn)(&tile);
         }
     }

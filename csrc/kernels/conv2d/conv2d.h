@@ -27,6 +27,7 @@ typedef struct nnf_conv2d_f32_tile {
     float lo, hi;
     const char *prefetch; /* what the next tiles will read: a kernel may fetch it into the cache, so many lines of 64 */
     size_t lines;      /* bytes for every four products of a row: 0, 1, 2 or 4 */
+    size_t first;      /* floats behind each address at which inputs begin, as of a later group; 0 for narrow kernels */
 } nnf_conv2d_f32_tile;
 
 /* Columns of a tile in panels of n; what is left has a panel of half the width. */

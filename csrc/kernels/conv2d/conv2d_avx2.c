@@ -24,6 +24,24 @@ INLINE void store_columns(const __m256 whole[M][2], int rows, int vectors, size_
     }
 }
 
+/* Number s of four in all lanes. */
+INLINE __m256 lane_of(__m256 four, const int s)
+{
+    switch (s) {
+    case 0: return _mm256_permute_ps(four, 0x00);
+    case 1: return _mm256_permute_ps(four, 0x55);
+    case 2: return _mm256_permute_ps(four, 0xAA);
+    default: return _mm256_permute_ps(four, 0xFF);
+    }
+}
+
+/* Is a row read by fours, and each number of it by a shuffle? With one vector of columns a core would load more than it
+ * multiplies; more such rows, and sums would leave their registers. */
+INLINE bool is_shuffled(const int rows, const int vectors, const int row)
+{
+    return vectors == 1 && (row == 1 || (row == 3 && rows == 5));
+}
+
 INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors, const int fetch)
 {
     /* With few sums one per output would wait for its own additions: split the depth over several. */
@@ -31,6 +49,7 @@ INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors,
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
     const char *next = t->lines ? t->prefetch : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;
+    const size_t ahead = t->first + t->depth; /* behind the inputs of a row */
     const size_t wide = nnf_conv2d_wide(t->columns, N), last = vectors == 2 ? wide : t->columns;
     for (size_t j = vectors == 2 ? 0 : wide; j < last; j += N) {
         const float *w = t->w + j * (t->taps * t->depth + 1);
@@ -50,7 +69,7 @@ NNF_UNROLL
             const float *a[M];
 NNF_UNROLL
             for (int i = 0; i < rows; i++)
-                a[i] = t->a[tap * M + (size_t)i] + t->depth;
+                a[i] = t->a[tap * M + (size_t)i] + ahead;
             /* Counts up to zero: no register for the end. */
             ptrdiff_t k = -(ptrdiff_t)t->depth;
             for (; k + STEPS <= 0; k += STEPS) {
@@ -59,13 +78,20 @@ NNF_UNROLL
 NNF_UNROLL
                 for (int line = 0; line < fetch; line++, next += pace)
                     _mm_prefetch(next, _MM_HINT_T1);
+                __m256 four[M];
+NNF_UNROLL
+                for (int i = 0; i < rows; i++) {
+                    if (is_shuffled(rows, vectors, i))
+                        four[i] = _mm256_broadcast_ps((const __m128 *)(a[i] + k));
+                }
 NNF_UNROLL
                 for (int s = 0; s < STEPS; s++) {
                     const int c = s % chains;
                     const __m256 low = _mm256_load_ps(w), high = _mm256_load_ps(w + 8 * (vectors - 1));
 NNF_UNROLL
                     for (int i = 0; i < rows; i++) {
-                        const __m256 x = _mm256_broadcast_ss(a[i] + k + s);
+                        const __m256 x = is_shuffled(rows, vectors, i) ? lane_of(four[i], s)
+                                                                       : _mm256_broadcast_ss(a[i] + k + s);
                         add_product(&sum[c][i][0], x, low);
                         if (vectors == 2)
                             add_product(&sum[c][i][1], x, high);

@@ -40,7 +40,7 @@ NNF_UNROLL
             const float *a[M];
 NNF_UNROLL
             for (int i = 0; i < rows; i++)
-                a[i] = t->a[tap * M + (size_t)i];
+                a[i] = t->a[tap * M + (size_t)i] + t->first;
             size_t k = 0;
             for (; k + STEPS <= t->depth; k += STEPS) {
 NNF_UNROLL

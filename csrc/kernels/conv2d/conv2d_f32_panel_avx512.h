@@ -21,7 +21,7 @@ NNF_UNROLL
         size_t k = 0;
 NNF_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = t->a[tap * M + (size_t)i];
+            a[i] = t->a[tap * M + (size_t)i] + t->first;
         for (; k + STEPS <= t->depth; k += STEPS, w += STEPS * stride) {
 NNF_UNROLL
             for (int s = 0; s < STEPS; s++) {

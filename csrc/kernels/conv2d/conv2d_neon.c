@@ -42,7 +42,7 @@ INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
         const float *a[M];
         NNF_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = t->a[tap * M + (size_t)i];
+            a[i] = t->a[tap * M + (size_t)i] + t->first;
         size_t k = 0;
         for (; k + STEPS <= t->depth; k += STEPS, w += STEPS * 4 * vectors) {
             float32x4_t x[M];

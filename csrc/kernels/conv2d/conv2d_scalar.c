@@ -13,7 +13,7 @@ void nnf_conv2d_f32_nhwc__scalar(const nnf_conv2d_f32_tile *t)
             float sum = *w;
             w += width;
             for (size_t tap = 0; tap < t->taps; tap++) {
-                const float *a = t->a[tap * M + i];
+                const float *a = t->a[tap * M + i] + t->first;
                 for (size_t k = 0; k < t->depth; k++, w += width)
                     sum += a[k] * *w;
             }

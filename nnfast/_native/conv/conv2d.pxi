@@ -10,8 +10,6 @@ that lie in another core's cache are what nobody prefetches (196x512x512 on two 
 step may do several such products, the groups of a grouped convolution, and may scatter its output pixels.
 """
 
-from libc.stdint cimport uintptr_t
-
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, nnf_tuning, pick, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
@@ -56,7 +54,7 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
     cdef nnf_conv2d_f32_tile tile
     cdef gathered_f32 to
     cdef walk w
-    w.item, w.last = item, last
+    w.item, w.last, tile.first = item, last, 0
     to.m, to.zeros = s.m, p.zeros
     tile.taps = p.taps
     tile.depth = p.depth
@@ -95,13 +93,11 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
 
 cdef void tiles_of_groups_f32(const conv2d_f32 *p, const float *x, const char *weights, float *y,
                               unsigned char *scratch, size_t tile, size_t last) noexcept nogil:
-    """Tiles tile..last-1 of all groups, of one panel each: where the inputs of the next group lie follows from where
-    those of this one do."""
+    """Tiles tile..last-1 of all groups, of one panel each: the addresses of the first group serve all of them."""
     cdef const float **a = <const float **>scratch
     cdef gathered_f32 to
     cdef nnf_conv2d_f32_tile t
-    cdef size_t low, group, i, step = p.place.group * sizeof(float)
-    cdef uintptr_t *places = <uintptr_t *>scratch
+    cdef size_t low, group
     to.to, to.m, to.zeros, to.copies = a, p.s.m, p.zeros, NULL
     t.columns, t.taps, t.depth, t.a, t.lines = p.s.columns, p.taps, p.depth, a, 0
     t.ldc, t.lo, t.hi = p.s.n if p.place.scattered else p.place.out_pixel, p.lo, p.hi
@@ -111,6 +107,7 @@ cdef void tiles_of_groups_f32(const conv2d_f32 *p, const float *x, const char *w
         gather(&p.g, &to, x, low, low + t.rows)
         for group in range(p.place.groups):
             t.w = <const float *>(weights + group * p.weights)
+            t.first = group * p.place.group
             t.c = y + group * p.place.out_group + low * t.ldc
             if p.place.scattered:
                 t.c = <float *>(scratch + p.tile)
@@ -118,8 +115,6 @@ cdef void tiles_of_groups_f32(const conv2d_f32 *p, const float *x, const char *w
             if p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + t.rows, t.c, p.s.n * sizeof(float),
                         y + group * p.place.out_group, t.columns, sizeof(float))
-            for i in range(p.taps * p.s.m):
-                places[i] += step   # those of rows that are not there, too
 
 
 cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:

@@ -98,7 +98,7 @@ cdef void narrow_tiles(const narrow *p, const split *s, size_t origin, const voi
     codes.to, codes.m, codes.pads = <const uint8_t **>scratch, NNF_CONV2D_NARROW_ROWS, p.pads
     codes.pad = p.pad
     t.columns, t.taps, t.depth, t.a, t.w = s.columns, p.taps, p.depth, floats.to, <const float *>w
-    t.ldc, t.lo, t.hi, t.prefetch, t.lines = ldc, p.lo, p.hi, NULL, 0
+    t.ldc, t.lo, t.hi, t.prefetch, t.lines, t.first = ldc, p.lo, p.hi, NULL, 0, 0
     q.columns, q.taps, q.depth, q.a, q.w = s.columns, p.taps, p.depth, codes.to, <const int32_t *>w
     q.from_, q.ldc, q.flip = p.codes.flip, ldc, p.codes.flip
     q.zero_point, q.lo, q.hi = p.codes.zero_point, p.codes.lo, p.codes.hi

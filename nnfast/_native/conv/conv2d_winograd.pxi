@@ -113,7 +113,7 @@ cdef void multiply_panel(const winograd *p, const float *v, const float *w, size
     tile.taps = 1
     tile.depth = p.channels
     tile.a = a
-    tile.lo, tile.hi = -INFINITY, INFINITY
+    tile.lo, tile.hi, tile.first = -INFINITY, INFINITY, 0
     for k in range(NNF_WINOGRAD_PRODUCTS):
         matrix = v + k * (p.most * p.channels + APART)
         tile.w = w + k * p.panel

@@ -17,6 +17,7 @@ cdef extern from "conv2d/conv2d.h":
         float hi
         const char *prefetch
         size_t lines
+        size_t first
 
     size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines) nogil
     size_t nnf_conv2d_f32_pace(size_t bytes, size_t tiles, size_t taps, size_t depth) nogil
