@@ -174,7 +174,7 @@ def test_clients_do_not_disturb_each_other():
 
 
 def test_a_waiting_execution_can_be_cancelled_and_meets_its_deadline(device):
-    low = device.prepare(models.wide_model(steps=1), priority="low")  # of far less time than it is given
+    low = device.prepare(models.wide_model(steps=10), priority="low")  # gives way after a step; far less than 50 ms
     high = device.prepare(models.wide_model(steps=1000), priority="high")
 
     def waits_and_is_ended():
