@@ -213,10 +213,6 @@ cdef class Gate:
         self.c.capacity = capacity
         nnf_team_watch_forks()
 
-    def widen(self, int capacity):
-        """Count on at least so many cores: executions of more threads than there are cores have been asked for."""
-        self.c.capacity = max(self.c.capacity, capacity)
-
     def join(self, Fair fair):
         """Let this client's executions share the cores fairly with those of others. Once, before the first of them."""
         if self.fair is not None:

@@ -95,7 +95,6 @@ class Device(Closing):
         self.team = team_of(team)
         self.client = client_of(client)
         self.gate = self.client.gate
-        self.gate.widen(self.num_threads)
         self.tokens, self.models = Tokens(), WeakSet()
         self.extensions = chosen(extensions)
         vlog.init()

@@ -173,13 +173,18 @@ def test_clients_do_not_disturb_each_other():
     thread.join()
 
 
-def test_a_waiting_execution_can_be_cancelled_and_meets_its_deadline(device):
-    low = device.prepare(models.wide_model(steps=10), priority="low")  # gives way after a step; far less than 50 ms
-    high = device.prepare(models.wide_model(steps=1000), priority="high")
+@pytest.mark.parametrize("others", [(), (64,)], ids=["alone", "beside a device of many threads"])
+def test_a_waiting_execution_can_be_cancelled_and_meets_its_deadline(others):
+    """Executions of high priority on all cores keep a low one waiting, whatever other devices of the client ask for."""
+    client, cores = nnfast.Client(), len(os.sched_getaffinity(0))
+    devices = [nnfast.Device(num_threads=count, client=client) for count in (cores, *others)]
+    low = devices[0].prepare(models.wide_model(steps=10), priority="low")  # gives way after a step; far less than 50 ms
+    high = devices[0].prepare(models.wide_model(steps=500), priority="high")
 
     def waits_and_is_ended():
-        future = high.submit([BIG])
-        wait_until_running(future)
+        running = [high.submit([BIG]) for _ in range(cores)]  # beside other processes, each may take one core only
+        for future in running:
+            wait_until_running(future)
         missed = cancelled = False
         try:
             low.execute(wide_request(), deadline=time.monotonic() + 0.05)
@@ -188,7 +193,8 @@ def test_a_waiting_execution_can_be_cancelled_and_meets_its_deadline(device):
         waiting = low.submit([BIG])
         time.sleep(0.01)
         cancelled = waiting.cancel()
-        future.result()
+        for future in running:
+            future.result()
         return missed and cancelled
 
     assert any(waits_and_is_ended() for _ in range(TRIES))
