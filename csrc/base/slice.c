@@ -11,9 +11,9 @@ enum {
     SHORT_NS = 10000, /* reading the clock takes less than a hundredth of this */
     MOST_SHORT = 16,  /* shares between two readings */
     LOOK_NS = 250000,
-    AWAY_NS = 100000,        /* beyond what interrupts take */
-    LEAST_LONG_NS = 2000000, /* Linux lets a thread run for 2 to 4 ms at least */
-    WANTED_NS = 50000000
+    AWAY_NS = 100000,      /* beyond what interrupts take */
+    ASK_NS = 1500000,      /* Linux lets a thread run for 1.4 ms at least, on two processors or more */
+    LEAST_LONG_NS = 3000000
 };
 
 bool nnf_slice_looks(nnf_slice *slice, int64_t now_ns)
@@ -27,48 +27,30 @@ bool nnf_slice_looks(nnf_slice *slice, int64_t now_ns)
     return now_ns - slice->looked_ns >= LOOK_NS;
 }
 
-/* Who gets the processor then has it to a tick, and to the next one if that was too short: after half of one it is the
- * first, so that both have it for as long as without this. */
+/* Whoever is asked at ticks alone has the processor to one of them, in the middle of a share. */
 static int64_t long_ns(int64_t tick_ns)
 {
-    return tick_ns / 2 > LEAST_LONG_NS ? tick_ns / 2 : LEAST_LONG_NS;
+    return tick_ns / 4 * 3 > LEAST_LONG_NS ? tick_ns / 4 * 3 : LEAST_LONG_NS;
 }
 
-bool nnf_slice_is_over(nnf_slice *slice, int64_t now_ns, int64_t used_ns, int64_t tick_ns)
+nnf_slice_step nnf_slice_next(nnf_slice *slice, int64_t now_ns, int64_t absences, int64_t tick_ns)
 {
-    const int64_t spent = used_ns - slice->used_ns;
-    if (now_ns - slice->looked_ns - spent > AWAY_NS)
-        slice->began_ns = now_ns - spent; /* it was away, and came back then or later */
     slice->looked_ns = now_ns;
-    slice->used_ns = used_ns;
-    return now_ns - slice->began_ns >= long_ns(tick_ns);
+    if (absences != slice->absences)
+        slice->began_ns = now_ns;
+    slice->absences = absences;
+    const int64_t had = now_ns - slice->began_ns;
+    return had < ASK_NS ? NNF_SLICE_KEEP : had < long_ns(tick_ns) ? NNF_SLICE_ASK : NNF_SLICE_YIELD;
 }
 
-bool nnf_slice_is_wanted(nnf_slice *slice, int64_t now_ns, int64_t times)
+void nnf_slice_begin(nnf_slice *slice, int64_t now_ns)
 {
-    if (times != slice->times)
-        slice->taken_ns = now_ns;
-    slice->times = times;
-    return slice->taken_ns && now_ns - slice->taken_ns < WANTED_NS;
+    slice->began_ns = slice->looked_ns = now_ns;
 }
 
 static int64_t in_ns(const struct timespec *t)
 {
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
-}
-
-static int64_t processor_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return in_ns(&t);
-}
-
-static int64_t times_taken(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nivcsw;
 }
 
 static int64_t tick_ns(void)
@@ -83,16 +65,32 @@ static int64_t tick_ns(void)
     return tick;
 }
 
+/* Reading the thread's processor time brings the system's account of it up to date. Linux 6.6 and later then finds, as at
+ * a tick, whether the slice is over, and gives the processor to whoever has had less of it: nobody loses by that, while
+ * sched_yield() costs the thread the rest of its slice where it had more to come (Linux 6.18). */
+static void ask(void)
+{
+    struct timespec unused;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &unused);
+}
+
 void nnf_slice_pause(void)
 {
     static _Thread_local nnf_slice slice;
     if (!nnf_slice_reads(&slice))
         return;
     const int64_t now = nnf_now_ns();
-    if (!nnf_slice_looks(&slice, now) || !nnf_slice_is_over(&slice, now, processor_ns(), tick_ns()) ||
-        !nnf_slice_is_wanted(&slice, now, times_taken()))
+    if (!nnf_slice_looks(&slice, now))
         return;
-    sched_yield();
-    slice.began_ns = slice.looked_ns = nnf_now_ns();
-    slice.used_ns = processor_ns();
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    const nnf_slice_step step = nnf_slice_next(&slice, now, usage.ru_nvcsw + usage.ru_nivcsw, tick_ns());
+    if (step == NNF_SLICE_KEEP)
+        return;
+    ask();
+    slice.looked_ns = nnf_now_ns();
+    if (step == NNF_SLICE_YIELD && slice.looked_ns - now < AWAY_NS) {
+        sched_yield();
+        nnf_slice_begin(&slice, nnf_now_ns());
+    }
 }

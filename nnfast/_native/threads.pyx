@@ -44,10 +44,15 @@ cdef extern from "nnf/slice.h":
     ctypedef struct nnf_slice:
         pass
 
+    ctypedef enum nnf_slice_step:
+        NNF_SLICE_KEEP
+        NNF_SLICE_ASK
+        NNF_SLICE_YIELD
+
     bint nnf_slice_reads(nnf_slice *slice)
     bint nnf_slice_looks(nnf_slice *slice, int64_t now_ns)
-    bint nnf_slice_is_over(nnf_slice *slice, int64_t now_ns, int64_t used_ns, int64_t tick_ns)
-    bint nnf_slice_is_wanted(nnf_slice *slice, int64_t now_ns, int64_t times)
+    nnf_slice_step nnf_slice_next(nnf_slice *slice, int64_t now_ns, int64_t absences, int64_t tick_ns)
+    void nnf_slice_begin(nnf_slice *slice, int64_t now_ns)
 
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
@@ -314,8 +319,13 @@ cdef class Slice:
 
     cdef nnf_slice c
 
-    def ends(self, int64_t now_ns, int64_t used_ns, int64_t times, int64_t tick_ns):
-        """Whether it gives it up before a share; used_ns: its processor time, times: that it was taken away."""
-        return (nnf_slice_reads(&self.c) and nnf_slice_looks(&self.c, now_ns)
-                and nnf_slice_is_over(&self.c, now_ns, used_ns, tick_ns)
-                and nnf_slice_is_wanted(&self.c, now_ns, times))
+    def next(self, int64_t now_ns, int64_t absences, int64_t tick_ns):
+        """What it does before a share: "keep", "ask" or "yield". absences: times that it left or lost its processor."""
+        if not (nnf_slice_reads(&self.c) and nnf_slice_looks(&self.c, now_ns)):
+            return "keep"
+        step = nnf_slice_next(&self.c, now_ns, absences, tick_ns)
+        return "keep" if step == NNF_SLICE_KEEP else "ask" if step == NNF_SLICE_ASK else "yield"
+
+    def begin(self, int64_t now_ns):
+        """It has its processor again after it gave it up."""
+        nnf_slice_begin(&self.c, now_ns)

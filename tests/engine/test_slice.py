@@ -1,4 +1,4 @@
-"""When a thread of a run gives up a processor that others want too."""
+"""When a thread of a run lets others have a processor that they want, too."""
 
 import pytest
 
@@ -7,63 +7,63 @@ from nnfast._native.threads import Slice
 MS = 1_000_000
 
 
-def ends(shares, tick=4):
-    """Milliseconds after which a thread gives up its processor, of (work, time away, times that it was taken away)."""
-    part, now, used, times, found = Slice(), 10**12, 0, 0, []
-    for work, away, taken in shares:
-        now += int((work + away) * MS)
-        used += int(work * MS)
-        times += taken
-        if part.ends(now, used, times, tick * MS):
-            found.append((now - 10**12) / MS)
-            now, times = now + 2 * MS, times + 1  # somebody else has it
-    return found
+class Thread:
+    """A thread that works in shares; what it does before each, by the milliseconds since its last absence."""
+
+    def __init__(self, tick=4):
+        self.slice, self.tick = Slice(), tick
+        self.now, self.absences, self.back = 10**12, 0, 10**12
+        self.done = []
+
+    def work(self, ms, share=0.1):
+        for _ in range(round(ms / share)):
+            self.now += int(share * MS)
+            step = self.slice.next(self.now, self.absences, self.tick * MS)
+            if step != "keep":
+                self.done.append((step, (self.now - self.back) / MS))
+            if step == "yield":
+                self.slice.begin(self.now)
+        return self
+
+    def is_away(self, ms=4):
+        """Put aside, or asleep."""
+        self.now += int(ms * MS)
+        self.absences, self.back = self.absences + 1, self.now
+        return self
+
+    def when(self, step):
+        return [ms for name, ms in self.done if name == step]
 
 
-def wanted(count, work=0.1):
-    """A thread whose processor has just been taken away, and then so many shares."""
-    return [(work, 4, 1)] + [(work, 0, 0)] * count
+def test_it_asks_from_one_and_a_half_milliseconds_on():
+    asked = Thread().is_away().work(2.9).when("ask")
+    assert 1.5 <= asked[0] <= 2.1
+    assert 2 <= len(asked) <= 6
+    assert Thread().is_away().work(1.4).done == []
 
 
-def test_a_thread_gives_way_after_two_milliseconds():
-    assert ends(wanted(17)) == []
-    (first,) = ends(wanted(30))
-    assert 4 + 2 <= first <= 4 + 2.5
+@pytest.mark.parametrize("tick, least", [(1, 3), (4, 3), (10, 7.5)])
+def test_it_yields_after_three_quarters_of_a_tick_and_no_less_than_three_milliseconds(tick, least):
+    first, second = Thread(tick).is_away().work(3 * least).when("yield")[:2]
+    assert least <= first <= least + 0.8
+    assert first + least <= second <= first + least + 0.8
 
 
-@pytest.mark.parametrize("tick, least", [(1, 2), (4, 2), (10, 5)])
-def test_a_slice_is_half_a_tick_and_no_shorter_than_two_milliseconds(tick, least):
-    first, second = ends(wanted(30 * least), tick)[:2]
-    assert 4 + least <= first <= 4 + least + 0.5
-    assert first + 2 + least <= second <= first + 2 + least + 0.5
+@pytest.mark.parametrize("away", [0.05, 0.5, 4])
+def test_a_thread_that_was_away_begins_anew(away):
+    thread = Thread()
+    for _ in range(20):
+        thread.is_away(away).work(1.4)
+    assert thread.done == []
 
 
-def test_a_thread_that_was_away_begins_anew():
-    """Put aside, or asleep: it has its processor from then on."""
-    assert ends(wanted(10) + wanted(10)) == []
-    assert ends([(0.3, 0.5, 1)] * 100) == []
+@pytest.mark.parametrize("share", [0.0005, 0.003])
+def test_short_shares_are_like_long_ones(share):
+    thread = Thread().is_away().work(10, share)
+    assert 1.5 <= thread.when("ask")[0] <= 2.1
+    assert 3 <= thread.when("yield")[0] <= 3.8
 
 
-def test_interruptions_are_no_absence():
-    assert len(ends([(0.1, 4, 1)] + [(0.29, 0.01, 0)] * 10)) == 1
-
-
-def test_a_processor_that_nobody_else_wants_is_kept():
-    assert ends([(0.1, 0, 0)] * 1000) == []
-    assert ends([(0.1, 0, 0)] * 100 + [(0.1, 3, 0)] * 2 + [(0.1, 0, 0)] * 100) == []
-
-
-def test_one_that_others_wanted_is_kept_after_a_while():
-    part, now, found = Slice(), 10**12, []
-    for place in range(2000):  # it is taken away once, and giving it up changes nothing
-        now += MS // 10
-        if part.ends(now, now - 10**12, place > 0, 4 * MS):
-            found.append((now - 10**12) / MS)
-    assert found and found[0] <= 2.5 and 40 <= found[-1] <= 55
-
-
-@pytest.mark.parametrize("short", [0.0005, 0.003])
-def test_short_shares_end_a_slice_as_long_ones_do(short):
-    first, second = ends(wanted(int(6 / short), short) + [(0.5, 0, 0)] * 20)[:2]
-    assert 4 + 2 <= first <= 4 + 2.5
-    assert first + 2 + 2 <= second <= first + 2 + 2.5
+@pytest.mark.parametrize("share", [0.0005, 0.1])
+def test_it_looks_no_more_often_than_four_times_a_millisecond(share):
+    assert 40 <= len(Thread().is_away().work(40, share).done) <= 160
