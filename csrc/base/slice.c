@@ -12,7 +12,7 @@ enum {
     MOST_SHORT = 16,  /* shares between two readings */
     LOOK_NS = 250000,
     AWAY_NS = 100000,      /* beyond what interrupts take */
-    ASK_NS = 1500000,      /* Linux lets a thread run for 1.4 ms at least, on two processors or more */
+    ASK_NS = 1500000,      /* a slice of Linux 6.18 is 1.4 ms on two processors, longer on more */
     LEAST_LONG_NS = 3000000
 };
 
@@ -27,7 +27,7 @@ bool nnf_slice_looks(nnf_slice *slice, int64_t now_ns)
     return now_ns - slice->looked_ns >= LOOK_NS;
 }
 
-/* Whoever is asked at ticks alone has the processor to one of them, in the middle of a share. */
+/* The system looks by itself at ticks, whatever the thread does then: it goes before the next one. */
 static int64_t long_ns(int64_t tick_ns)
 {
     return tick_ns / 4 * 3 > LEAST_LONG_NS ? tick_ns / 4 * 3 : LEAST_LONG_NS;
