@@ -132,7 +132,7 @@ def emit_check(node, b, padded):
 
 
 def _lower(node, b):
-    win = geometry(node)
+    win = geometry(node).lying
     reason = refusal(node, win.is_padded, b)
     if reason is None:
         emit(node, b, Matrix(node["filter"]), win, node["input"].shape[0])

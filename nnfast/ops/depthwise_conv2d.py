@@ -113,7 +113,7 @@ def _lower(node, b):
 
 def _lower_computed(node, b):
     """A convolution of a group for each channel, as its filter can be packed by a step."""
-    win, filter_ = geometry(node), node["filter"]
+    win, filter_ = geometry(node).lying, node["filter"]
     reason = conv2d.refusal(node, win.is_padded, b)
     if reason is not None:
         return reason

@@ -55,10 +55,10 @@ def _groups_at_once(node, units, groups):
 
 
 def _lower(node, b):
-    win = conv2d.geometry(node)
+    win = conv2d.geometry(node).lying
     reason = conv2d.refusal(node, win.is_padded, b)
     if reason is None:
-        (batch, _, _, channels), (_, height, width, units) = node["input"].shape, node.outputs[0].shape
+        (batch, _, _, channels), units, (height, width) = node["input"].shape, node["filter"].shape[0], win.output
         groups = node.scalar("num_groups")
         if conv2d.emit_grouped(node, b, conv2d.Matrix(node["filter"]), win, groups):
             return None

@@ -127,17 +127,16 @@ def _lower(node, b, matrix, win, batch, groups, is_asymmetric, by_rows):
 def lower_conv(node, b):
     """A convolution of as many groups as the channels make."""
     per_channel = _scales(node["filter"]).ndim
-    return _lower(node, b, conv2d.Matrix(node["filter"]), conv2d.geometry(node), node["input"].shape[0],
+    return _lower(node, b, conv2d.Matrix(node["filter"]), conv2d.geometry(node).lying, node["input"].shape[0],
                   node["input"].shape[3] // node["filter"].shape[3], bool(per_channel), not per_channel)
 
 
 def lower_depthwise(node, b):
     """By kernels of floats, whose sums of so few products are exact; else a convolution of a group for each channel."""
-    filter_, win, (batch, *image) = node["filter"], depthwise_conv2d.geometry(node), node["input"].shape
+    filter_, win, (batch, *image) = node["filter"], depthwise_conv2d.geometry(node).lying, node["input"].shape
     if filter_.value is not None and prod(win.filter) <= EXACT_TAPS and 0 not in node.outputs[0].shape:
         return _lower_exact(node, b, filter_, win, batch, image[-1])
-    return _lower(node, b, conv2d.Matrix(node["filter"], is_turned=True), depthwise_conv2d.geometry(node),
-                  node["input"].shape[0], node["input"].shape[3], True, True)
+    return _lower(node, b, conv2d.Matrix(filter_, is_turned=True), win, batch, image[-1], True, True)
 
 
 def _lower_exact(node, b, filter_, win, batch, channels):

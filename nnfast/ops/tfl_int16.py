@@ -189,13 +189,13 @@ def _lower_products(node, b, matrix, win, batch, groups):
 
 def lower_conv(node, b):
     """Of as many groups as the channels make."""
-    return _lower_products(node, b, conv2d.Matrix(node["filter"]), conv2d.geometry(node), node["input"].shape[0],
+    return _lower_products(node, b, conv2d.Matrix(node["filter"]), conv2d.geometry(node).lying, node["input"].shape[0],
                            node["input"].shape[3] // node["filter"].shape[3])
 
 
 def lower_depthwise(node, b):
     """Sums of words; as a convolution of a group for each channel where numbers are computed or taps are many."""
-    filter_, bias, win = node["filter"], node["bias"], depthwise_conv2d.geometry(node)
+    filter_, bias, win = node["filter"], node["bias"], depthwise_conv2d.geometry(node).lying
     taps, units = prod(filter_.shape[1:3]), filter_.shape[3]
     reason = _obstacle(node, units, taps)
     if reason is None and taps <= conv.MOST_WORDS and filter_.value is not None and \

@@ -36,11 +36,12 @@ def refine(lowering):
 
 
 def _linked(step, after, large):
-    """Whether two steps can and should run in bands together: they should where `large` bytes or more lie between."""
+    """Whether two steps can and should run in bands together: they should where `large` bytes or more lie between, of
+    more than one row."""
     if getattr(step, "window", None) is None or getattr(after, "window", None) is None:
         return False
     (_, rows, _, _), (read, _, _, _) = step.window, after.window
-    return step.slots[-1] == after.slots[0] and rows == read and step.out_row == after.in_row \
+    return step.slots[-1] == after.slots[0] and rows == read > 1 and step.out_row == after.in_row \
         and rows * step.out_row >= large
 
 
