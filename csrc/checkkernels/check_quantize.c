@@ -85,7 +85,7 @@ void nnf_check_requantize_s32_qu8_rows(nnf_check *c, const nnf_kernel *twin, con
     size_t sizes[9];
     nnf_check_sizes(16, sizes);
     for (size_t s = 0; sizes[s]; s++) {
-        for (size_t form = 0; form < 24; form++) {
+        for (size_t form = 0; form < 32; form++) {
             const size_t n = sizes[s], rows = 1 + form % 3, ldx = n + form % 2, ldy = n + form % 5;
             nnf_codes codes = {.zero_point = (int32_t)nnf_check_below(c, 256), .hi = 255, .flip = form & 1 ? 0x80 : 0};
             if (form & 4) {
@@ -100,6 +100,11 @@ void nnf_check_requantize_s32_qu8_rows(nnf_check *c, const nnf_kernel *twin, con
                 x[i] = (int32_t)nnf_check_u32(c) >> (form & 8 ? 0 : 16);
             for (size_t j = 0; j < n; j++)
                 scale[j] = form & 16 ? 1.0 / 64 : nnf_check_float(c, 0.0005f, 0.005f);
+            for (size_t j = 0; form >= 24 && j < n; j++) { /* what is next to a half, in floats a half */
+                const double half = nnf_check_below(c, 200) + 0.5, steps = (double)nnf_check_below(c, 5) - 2;
+                x[j] = x[j] | 1;
+                scale[j] = half / x[j] * (1 + steps * (form & 1 ? 0x1p-52 : 0x1p-24));
+            }
             scale[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
             slow(rows, n, x, ldx, scale, &codes, expected, ldy);
             fast(rows, n, x, ldx, scale, &codes, actual, ldy);
@@ -153,11 +158,13 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
 {
     const nnf_dequantize_s32_f32_rows_fn slow = (nnf_dequantize_s32_f32_rows_fn)twin->fn;
     const nnf_dequantize_s32_f32_rows_fn fast = (nnf_dequantize_s32_f32_rows_fn)kernel->fn;
-    size_t sizes[9];
-    nnf_check_sizes(16, sizes);
+    size_t sizes[9 + 4];
+    nnf_check_sizes(16, sizes + 4);
+    for (size_t s = 0; s < 4; s++)
+        sizes[s] = (size_t)1 << s; /* rows of which whole ones fill a vector, if they lie one behind the other */
     for (size_t s = 0; sizes[s]; s++) {
-        for (size_t form = 0; form < 16; form++) {
-            const size_t n = sizes[s], rows = 1 + form % 3, ldx = n + form % 2, ldy = n + form % 5;
+        for (size_t form = 0; form < 32; form++) {
+            const size_t n = sizes[s], rows = form < 16 ? 1 + form % 3 : 3 + form, ldx = n + form % 2, ldy = n + form % 5;
             const size_t count = (rows - 1) * ldy + n;
             int32_t *x = nnf_check_alloc(c, 4 * ((rows - 1) * ldx + n)), *weights = nnf_check_alloc(c, 4 * n);
             float *scale = nnf_check_alloc(c, 4 * n), *bias = nnf_check_alloc(c, 4 * n);
@@ -170,18 +177,21 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
             nnf_check_fill_f32(c, bias, n, -3, 3);
             nnf_check_fill_f32(c, expected, count, 0, 0);
             nnf_check_fill_f32(c, actual, count, 0, 0);
-            const nnf_row_codes row = {.step = nnf_check_float(c, 0.001f, 0.1f), .zero = (int32_t)nnf_check_below(c, 256)};
+            const size_t next = form / 8 % 2;
+            nnf_row_codes *row = nnf_check_alloc(c, sizeof *row * (next ? rows : 1));
+            for (size_t i = 0; i < (next ? rows : 1); i++)
+                row[i] = (nnf_row_codes){.step = nnf_check_float(c, 0.001f, 0.1f), .zero = (int32_t)nnf_check_below(c, 256)};
             const nnf_sum_scales by = {.weights = weights, .scale = scale, .bias = bias, .by_rows = form & 1,
                                        .lo = form & 2 ? 0 : -INFINITY, .hi = form & 4 ? 6 : INFINITY};
-            slow(rows, n, x, ldx, &row, &by, expected, ldy);
-            fast(rows, n, x, ldx, &row, &by, actual, ldy);
+            slow(rows, n, x, ldx, row, next, &by, expected, ldy);
+            fast(rows, n, x, ldx, row, next, &by, actual, ldy);
             nnf_check_f32(c, expected, actual, count, NULL, 0);
             const size_t held = (rows - 1) * ldx + n;
             float *in_place = nnf_check_alloc(c, 4 * held), *apart = nnf_check_alloc(c, 4 * held);
             memcpy(in_place, x, 4 * held);
             memcpy(apart, x, 4 * held);
-            slow(rows, n, x, ldx, &row, &by, apart, ldx);
-            fast(rows, n, (const int32_t *)in_place, ldx, &row, &by, in_place, ldx);
+            slow(rows, n, x, ldx, row, next, &by, apart, ldx);
+            fast(rows, n, (const int32_t *)in_place, ldx, row, next, &by, in_place, ldx);
             nnf_check_bytes(c, apart, in_place, 4 * held);
             nnf_check_done(c, "n=%zu form=%zu", n, form);
         }
@@ -195,7 +205,7 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
     nnf_check_fill_f32(c, bias, n, -1, 1);
     const nnf_row_codes row = {.step = 0.01f, .zero = 120};
     const nnf_sum_scales by = {.weights = weights, .scale = scale, .bias = bias, .lo = -INFINITY, .hi = INFINITY};
-    NNF_BENCH(c, "1x1024", n, fast(1, n, x, n, &row, &by, y, n));
+    NNF_BENCH(c, "1x1024", n, fast(1, n, x, n, &row, 0, &by, y, n));
     nnf_check_done(c, "bench");
 }
 

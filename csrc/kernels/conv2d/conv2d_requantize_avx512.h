@@ -119,8 +119,9 @@ INLINE void nnf_conv2d_store(const nnf_conv2d_finish *f, uint8_t *c, size_t ldc,
         nnf_conv2d_store_row(f, c + ldc, vectors, _mm512_extracti64x4_epi64(codes, 1));
 }
 
-/* Row offsets and store of the sums of a whole tile. */
-INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, __m512i sum[][2])
+/* Row offsets and store of the sums of a whole tile; whole: all columns are there. */
+INLINE void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int whole,
+                                  __m512i sum[][2])
 {
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -129,9 +130,21 @@ INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, co
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
             const __mmask16 live = (__mmask16)((UINT64_C(0xFFFFFFFF) >> (32 - t->columns)) >> (16 * v));
-            _mm512_mask_storeu_epi32(c + 16 * v, live, _mm512_add_epi32(sum[i][v], offset));
+            const __m512i value = _mm512_add_epi32(sum[i][v], offset);
+            if (whole)
+                _mm512_storeu_si512(c + 16 * v, value);
+            else
+                _mm512_mask_storeu_epi32(c + 16 * v, live, value);
         }
     }
+}
+
+INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, __m512i sum[][2])
+{
+    if (t->columns == (size_t)(16 * vectors))
+        nnf_conv2d_store_sums(t, rows, vectors, 1, sum);
+    else
+        nnf_conv2d_store_sums(t, rows, vectors, 0, sum);
 }
 
 /* Requantization and store of a whole tile, of one kind. */

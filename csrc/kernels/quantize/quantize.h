@@ -47,10 +47,10 @@ typedef struct nnf_sum_scales {
     float lo, hi;
 } nnf_sum_scales;
 
-/* y[i * ldy + j] = clamp((x[i * ldx + j] - row->zero * weights[j]) * scale[j] * row->step + bias[j], lo, hi); in place
- * if y is x, and ldy is ldx. */
+/* y[i * ldy + j] = clamp((x[i * ldx + j] - row->zero * weights[j]) * scale[j] * row->step + bias[j], lo, hi), for the
+ * row codes `row + i * next`, where next is 0 or 1; in place if y is x, and ldy is ldx. */
 typedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
-                                               const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
+                                               const nnf_row_codes *row, size_t next, const nnf_sum_scales *by, float *y,
                                                size_t ldy);
 
 /* y[i * columns + j] = clamp(x[i * columns + j] * (step * scale[j]) + bias[j], lo, hi): such values where the sums are

@@ -73,9 +73,10 @@ void nnf_scale_f32_rows__scalar(size_t rows, size_t columns, const float *x, flo
 }
 
 void nnf_dequantize_s32_f32_rows__scalar(size_t rows, size_t columns, const int32_t *x, size_t ldx,
-                                         const nnf_row_codes *row, const nnf_sum_scales *by, float *y, size_t ldy)
+                                         const nnf_row_codes *row, size_t next, const nnf_sum_scales *by, float *y,
+                                         size_t ldy)
 {
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++, row += next) {
         for (size_t j = 0; j < columns; j++) {
             const uint32_t excess = (uint32_t)row->zero * (uint32_t)by->weights[j];
             const float sum = (float)(int32_t)((uint32_t)x[i * ldx + j] - excess);

@@ -75,10 +75,10 @@ INLINE void dequantize(const bool is_signed, size_t n, const uint8_t *x, float *
         dequantize_codes(is_signed, n % CODES, x + i, y + i, zero_point, step ? scale + i : NULL, same);
 }
 
-INLINE void requantize_codes(size_t count, const int32_t *x, const double *scale, const nnf_codes *to, uint8_t *y)
+/* In doubles, as the scalar twin. */
+INLINE C requantized_exactly(size_t count, C sums, const double *scale, const nnf_codes *to)
 {
     const D low = f64_all(to->lo - to->zero_point - 1), high = f64_all(to->hi - to->zero_point + 1);
-    const C sums = codes_load_s32(count, x);
     D steps[CODE_DOUBLES];
     NNF_UNROLL
     for (int p = 0; p < CODE_DOUBLES; p++) { /* a NaN is low */
@@ -86,56 +86,118 @@ INLINE void requantize_codes(size_t count, const int32_t *x, const double *scale
         const D by = f64_load(count > before ? count - before : 0, scale + before);
         steps[p] = f64_smaller(f64_larger(f64_mul(codes_double(sums, p), by), low), high);
     }
-    const C code = codes_between(to->lo - to->zero_point, to->hi - to->zero_point, codes_nearest_double(steps));
-    const C moved = codes_add(code, codes_all(to->zero_point + to->flip)); /* a sum with 128 flips the top bit */
-    if (count == CODES)
-        codes_store_whole(y, moved);
-    else
-        codes_store(y, count, moved);
+    return codes_between(to->lo - to->zero_point, to->hi - to->zero_point, codes_nearest_double(steps));
+}
+
+/* Floats are off by less than 2^-13 between -512 and 512: three roundings of 2^-24 of the number. What is no nearer than
+ * that to a half, or a NaN, is left to doubles. */
+#define NEAR_HALF (0.5f - 0x1p-13f)
+
+/* All rows of `count` columns, at most CODES. */
+INLINE void requantize_columns(size_t count, size_t rows, const int32_t *x, size_t ldx, const double *scale,
+                               const nnf_codes *to, uint8_t *y, size_t ldy)
+{
+    const V lo = all((float)(to->lo - to->zero_point)), hi = all((float)(to->hi - to->zero_point));
+    const C zero_point = codes_all(to->zero_point + to->flip); /* a sum with 128 flips the top bit */
+    float by[CODES] = {0};
+    for (size_t j = 0; j < count; j++)
+        by[j] = (float)scale[j];
+    for (size_t i = 0; i < rows; i++) {
+        const C sums = codes_load_s32(count, x + i * ldx);
+        V whole[CODE_REGISTERS];
+        int is_sure = 1;
+        NNF_UNROLL
+        for (int p = 0; p < CODE_REGISTERS; p++) {
+            const V steps = between(lo, hi, mul(codes_float(sums, p), load_whole(by + (size_t)p * LANES)));
+            whole[p] = nearest(steps);
+            is_sure &= all_above(all(NEAR_HALF), size_of(sub(steps, whole[p])));
+        }
+        const C code = is_sure ? codes_whole(whole) : requantized_exactly(count, sums, scale, to);
+        if (count == CODES)
+            codes_store_whole(y + i * ldy, codes_add(code, zero_point));
+        else
+            codes_store(y + i * ldy, count, codes_add(code, zero_point));
+    }
 }
 
 void KERNEL(nnf_requantize_s32_qu8_rows)(size_t rows, size_t columns, const int32_t *x, size_t ldx, const double *scale,
                                          const nnf_codes *codes, uint8_t *y, size_t ldy)
 {
     const nnf_codes to = *codes; /* which no store of codes can change */
-    for (size_t i = 0; i < rows; i++) {
-        size_t j = 0;
-        for (; j + CODES <= columns; j += CODES)
-            requantize_codes(CODES, x + i * ldx + j, scale + j, &to, y + i * ldy + j);
-        if (j < columns)
-            requantize_codes(columns % CODES, x + i * ldx + j, scale + j, &to, y + i * ldy + j);
-    }
+    size_t j = 0;
+    for (; j + CODES <= columns; j += CODES)
+        requantize_columns(CODES, rows, x + j, ldx, scale + j, &to, y + j, ldy);
+    if (j < columns)
+        requantize_columns(columns % CODES, rows, x + j, ldx, scale + j, &to, y + j, ldy);
 }
+
+/* Rows whose sums are read before the first value is written: a load of some lanes may wait for a store of some lanes just
+ * before it, if other lanes of them have an address in common. */
+enum { SUM_ROWS = 8 };
 
 /* All rows of `count` columns, at most LANES. */
 INLINE void sums_columns(size_t count, size_t rows, const int32_t *x, size_t ldx, const nnf_row_codes *row,
-                         const nnf_sum_scales *by, size_t at, float *y, size_t ldy)
+                         size_t next, const nnf_sum_scales *by, size_t at, float *y, size_t ldy)
 {
     const M live = first_lanes(count);
-    const V step = all(row->step), lo = all(by->lo), hi = all(by->hi);
-    const V scale = load(live, by->scale + at), bias = load(live, by->bias + at), both = mul(step, scale);
-    const S excess = s32_mul(s32_all(row->zero), s32_load(live, by->weights + at));
+    const V lo = all(by->lo), hi = all(by->hi), scale = load(live, by->scale + at), bias = load(live, by->bias + at);
+    const S weights = s32_load(live, by->weights + at);
     const int by_rows = by->by_rows;
-    for (size_t i = 0; i < rows; i++) {
-        const int32_t *from = x + i * ldx + at;
-        const V sum = s32_values(s32_sub(count == LANES ? s32_load_whole(from) : s32_load(live, from), excess));
-        const V value = between(lo, hi, add(by_rows ? mul(sum, both) : mul(mul(sum, scale), step), bias));
-        if (count == LANES)
-            store_whole(y + i * ldy + at, value);
-        else
-            store(y + i * ldy + at, live, value);
+    const size_t most = count == LANES ? 1 : SUM_ROWS;
+    for (size_t first = 0; first < rows; first += most) {
+        const size_t here = rows - first < most ? rows - first : most;
+        V value[SUM_ROWS];
+        for (size_t i = 0; i < here; i++) {
+            const int32_t *from = x + (first + i) * ldx + at;
+            const V step = all(row->step);
+            const S excess = s32_mul(s32_all(row->zero), weights);
+            const V sum = s32_values(s32_sub(count == LANES ? s32_load_whole(from) : s32_load(live, from), excess));
+            value[i] = between(lo, hi, add(by_rows ? mul(sum, mul(step, scale)) : mul(mul(sum, scale), step), bias));
+            row += next;
+        }
+        for (size_t i = 0; i < here; i++) {
+            if (count == LANES)
+                store_whole(y + (first + i) * ldy + at, value[i]);
+            else
+                store(y + (first + i) * ldy + at, live, value[i]);
+        }
     }
 }
 
-void KERNEL_FLOATS(nnf_dequantize_s32_f32_rows)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
-                                                const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
-                                                size_t ldy)
+/* Narrow rows of the same codes that lie one behind the other: whole vectors, in which the columns repeat. Returns how
+ * many rows they hold. */
+INLINE size_t sums_repeated(size_t rows, size_t columns, const int32_t *x, const nnf_row_codes *row,
+                            const nnf_sum_scales *by, float *y)
 {
+    int32_t weights[LANES];
+    float scale[LANES], bias[LANES];
+    nnf_sum_scales repeated = *by;
+    for (size_t i = 0; i < LANES; i++) {
+        weights[i] = by->weights[i % columns];
+        scale[i] = by->scale[i % columns];
+        bias[i] = by->bias[i % columns];
+    }
+    repeated.weights = weights, repeated.scale = scale, repeated.bias = bias;
+    const size_t vectors = rows * columns / LANES;
+    sums_columns(LANES, vectors, x, LANES, row, 0, &repeated, 0, y, LANES);
+    return vectors * (LANES / columns);
+}
+
+void KERNEL_FLOATS(nnf_dequantize_s32_f32_rows)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                                const nnf_row_codes *row, size_t next, const nnf_sum_scales *by,
+                                                float *y, size_t ldy)
+{
+    if (!next && columns && columns < LANES && LANES % columns == 0 && ldx == columns && ldy == columns) {
+        const size_t done = sums_repeated(rows, columns, x, row, by, y);
+        rows -= done;
+        x += done * columns;
+        y += done * columns;
+    }
     size_t j = 0;
     for (; j + LANES <= columns; j += LANES)
-        sums_columns(LANES, rows, x, ldx, row, by, j, y, ldy);
+        sums_columns(LANES, rows, x, ldx, row, next, by, j, y, ldy);
     if (j < columns)
-        sums_columns(columns % LANES, rows, x, ldx, row, by, j, y, ldy);
+        sums_columns(columns % LANES, rows, x, ldx, row, next, by, j, y, ldy);
 }
 
 /* All rows of `count` columns, at most LANES. */

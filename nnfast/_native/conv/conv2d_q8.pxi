@@ -39,8 +39,8 @@ cdef extern from "quantize/quantize.h":
         float lo, hi
 
     ctypedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
-                                                    const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
-                                                    size_t ldy) noexcept nogil
+                                                    const nnf_row_codes *row, size_t next, const nnf_sum_scales *by,
+                                                    float *y, size_t ldy) noexcept nogil
 
 cdef enum:
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
@@ -109,9 +109,9 @@ cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, co
     by.bias = from_.bias + unit
     while row < tile.rows:
         image = (low + row) // area
-        end = min(tile.rows, (image + 1) * area - low)
+        end = tile.rows if area == 1 else min(tile.rows, (image + 1) * area - low)
         p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * tile.ldc, tile.ldc, from_.images + image,
-                     &by, y + row * p.place.out_pixel, p.place.out_pixel)
+                     area == 1, &by, y + row * p.place.out_pixel, p.place.out_pixel)
         row = end
 
 

@@ -179,7 +179,7 @@ cdef void dequantize_patches(const winograd_q8 *p, const nnf_winograd_q8_tile *t
             end += 1
         for i in range(<size_t>place.height):
             values = <int32_t *>tile.c + place.at + i * tile.row
-            p.dequantize(pixels, tile.columns, values, tile.pixel, image, &by, <float *>values, tile.pixel)
+            p.dequantize(pixels, tile.columns, values, tile.pixel, image, 0, &by, <float *>values, tile.pixel)
         patch = end
 
 
