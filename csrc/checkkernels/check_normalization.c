@@ -123,3 +123,46 @@ static void check_instance(nnf_check *c, const nnf_kernel *twin, const nnf_kerne
 
 NNF_CHECK(instance_norm_f32_nhwc, check_instance(c, twin, kernel, false))
 NNF_CHECK(instance_norm_f32_nchw, check_instance(c, twin, kernel, true))
+
+void nnf_check_layer_norm_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_layer_norm_f32_rows_fn slow = (nnf_layer_norm_f32_rows_fn)twin->fn;
+    const nnf_layer_norm_f32_rows_fn fast = (nnf_layer_norm_f32_rows_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 20; form++) {
+            const size_t n = sizes[s], rows = 1 + form % 3, count = rows * n;
+            nnf_layer_norm p = {.epsilon = 1e-3f, .is_folded = form < 4, .divides = form & 1, .has_gamma = 1, .has_beta = 1};
+            if (p.is_folded)
+                p.divides = 0;
+            else
+                p.has_gamma = form >> 1 & 1, p.has_beta = form >> 2 & 1;
+            float *x = nnf_check_alloc(c, 4 * count), *scale = nnf_check_alloc(c, 4 * count);
+            float *gamma = p.has_gamma ? nnf_check_alloc(c, 4 * n) : NULL;
+            float *beta = p.has_beta ? nnf_check_alloc(c, 4 * n) : NULL;
+            float *expected = nnf_check_alloc(c, 4 * count), *actual = nnf_check_alloc(c, 4 * count);
+            nnf_check_fill_f32(c, x, count, form % 5 ? -2 : 9, form % 5 ? 2 : 11);
+            if (gamma)
+                nnf_check_fill_f32(c, gamma, n, 0.5f, 1.5f);
+            if (beta)
+                nnf_check_fill_f32(c, beta, n, -1, 1);
+            if (form == 19)
+                x[nnf_check_below(c, count)] = NAN;
+            nnf_check_fill_f32(c, scale, count, 40, 40);
+            slow(&p, rows, n, x, gamma, beta, expected);
+            fast(&p, rows, n, x, gamma, beta, actual);
+            nnf_check_f32(c, expected, actual, count, scale, 1);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 768;
+    const nnf_layer_norm p = {.epsilon = 1e-5f, .has_gamma = 1, .has_beta = 1};
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    float *gamma = nnf_check_alloc(c, 4 * n), *beta = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -1, 1);
+    nnf_check_fill_f32(c, gamma, n, -1, 1);
+    nnf_check_fill_f32(c, beta, n, -1, 1);
+    NNF_BENCH(c, "1x768", n, fast(&p, 1, n, x, gamma, beta, y));
+    nnf_check_done(c, "bench");
+}

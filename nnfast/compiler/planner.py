@@ -244,7 +244,7 @@ class Planner:
                 if position == 0:
                     return self._empty(start, unknown.operand)
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
-        for name, step_pass in passes.chosen(passes.STEPS, self.resources.without_passes, self.resources.precision):
+        for name, step_pass in passes.refining(lowering, self.resources.without_passes, self.resources.precision):
             with trace.span("LC", "PC", name):
                 step_pass.refine(lowering)
         tensors = {o: (facts.of[o].shape, self.graph.operands[o].dtype) for o in (*inputs, *outputs)}

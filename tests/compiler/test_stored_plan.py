@@ -94,6 +94,23 @@ def blocks(kind):
     return b.build()
 
 
+def normalized():
+    """Layer normalization of 40 channels, with a factor for each."""
+    b, shape, one = ModelBuilder("normalized"), (1, 9, 40), (1, 9, 1)
+    x, axis, none = b.input(F32, shape), b.constant(np.int32([2])), b.scalar(0)
+    mean, centred, square, variance, moved, root, scaled = (
+        b.operand(F32, s) for s in (one, shape, shape, one, one, one, shape))
+    b.operation("MEAN", [x, axis, b.scalar(1)], [mean])
+    b.operation("SUB", [x, mean, none], [centred])
+    b.operation("MUL", [centred, centred, none], [square])
+    b.operation("MEAN", [square, axis, b.scalar(1)], [variance])
+    b.operation("ADD", [variance, b.constant(np.float32([1e-3])), none], [moved])
+    b.operation("SQRT", [moved], [root])
+    b.operation("DIV", [centred, root, none], [scaled])
+    b.operation("MUL", [scaled, b.constant(np.linspace(1, 2, 40, dtype=np.float32)), none], [b.output(F32, shape)])
+    return b.build()
+
+
 def sequence(operation):
     """A layer over 5 times of 2 sequences, with a state of 20."""
     rng, b = np.random.default_rng(4), ModelBuilder(operation)
@@ -116,7 +133,7 @@ def sequence(operation):
 
 def all_models():
     return [*models(), elementwise(F32), elementwise(U8), chain(), head(F32), head(U8), blocks(F32), blocks(U8),
-            sequence("UNIDIRECTIONAL_SEQUENCE_RNN"), sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
+            normalized(), sequence("UNIDIRECTIONAL_SEQUENCE_RNN"), sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
 
 
 class Stored:

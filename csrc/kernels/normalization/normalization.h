@@ -33,4 +33,16 @@ typedef struct nnf_instance_norm {
 
 typedef void (*nnf_instance_norm_f32_fn)(const nnf_instance_norm *p, size_t n, const float *x, float *y);
 
+/* Rows of n values: y = (x - mean) / root(variance + epsilon) * gamma[i] + beta[i], in floats, each step rounded, but for
+ * the sums; as networks write it:
+ *   is_folded   x factor + (beta - mean factor), where factor = 1 / root * gamma; has both
+ *   divides     (x - mean) / root, else (x - mean) (1 / root) */
+typedef struct nnf_layer_norm {
+    float epsilon;
+    int is_folded, divides, has_gamma, has_beta;
+} nnf_layer_norm;
+
+typedef void (*nnf_layer_norm_f32_rows_fn)(const nnf_layer_norm *p, size_t rows, size_t n, const float *x,
+                                           const float *gamma, const float *beta, float *y);
+
 #endif

@@ -5,4 +5,5 @@
 #define KERNEL(op) op##__avx512_16
 #define KERNEL_DOUBLES(op) op##__avx512_8
 
+#include "normalization/layer_norm_simd.h"
 #include "normalization/normalization_simd.h"

@@ -139,3 +139,31 @@ void nnf_instance_norm_f32_nchw__scalar(const nnf_instance_norm *p, size_t n, co
 {
     instance(p, n, 1, x, y);
 }
+
+void nnf_layer_norm_f32_rows__scalar(const nnf_layer_norm *p, size_t rows, size_t n, const float *x, const float *gamma,
+                                     const float *beta, float *y)
+{
+    for (size_t row = 0; row < rows; row++, x += n, y += n) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += x[i];
+        const float mean = (float)(sum / (double)n);
+        sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            const float centred = x[i] - mean, square = centred * centred;
+            sum += square;
+        }
+        const float deviation = sqrtf((float)(sum / (double)n) + p->epsilon), inverse = 1 / deviation;
+        for (size_t i = 0; i < n; i++) {
+            if (p->is_folded) {
+                const float factor = inverse * gamma[i];
+                y[i] = x[i] * factor + (beta[i] - mean * factor);
+                continue;
+            }
+            float value = p->divides ? (x[i] - mean) / deviation : (x[i] - mean) * inverse;
+            if (p->has_gamma)
+                value *= gamma[i];
+            y[i] = p->has_beta ? value + beta[i] : value;
+        }
+    }
+}

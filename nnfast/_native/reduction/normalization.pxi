@@ -1,4 +1,4 @@
-"""Steps of L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION and INSTANCE_NORMALIZATION."""
+"""Steps of L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION and INSTANCE_NORMALIZATION, and of layer normalisation."""
 
 from libc.stdint cimport int32_t, uint8_t
 
@@ -29,6 +29,16 @@ cdef extern from "normalization/normalization.h":
 
     ctypedef void (*nnf_instance_norm_f32_fn)(const nnf_instance_norm *p, size_t n, const float *x,
                                               float *y) noexcept nogil
+
+    ctypedef struct nnf_layer_norm:
+        float epsilon
+        bint is_folded
+        bint divides
+        bint has_gamma
+        bint has_beta
+
+    ctypedef void (*nnf_layer_norm_f32_rows_fn)(const nnf_layer_norm *p, size_t rows, size_t n, const float *x,
+                                                const float *gamma, const float *beta, float *y) noexcept nogil
 
 # Elements below which a second thread costs more than it saves.
 cdef enum:
@@ -161,3 +171,43 @@ cdef class InstanceNorm(Step):
         cdef size_t parts = images * (channels if channels_first else (channels + NORM_BLOCK - 1) // NORM_BLOCK)
         self.tiles = norm_tiles(parts, <size_t>self.work)
         self.bind(run_instance, &self.p, slots, row.name.decode())
+
+
+cdef struct layer_norm:
+    nnf_layer_norm_f32_rows_fn kernel
+    nnf_layer_norm form
+    size_t rows, n
+
+
+cdef void run_layer_norm(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const layer_norm *p = <const layer_norm *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef const float *gamma = <const float *>run.slot[step.slots[1]] if p.form.has_gamma else NULL
+    cdef const float *beta = <const float *>run.slot[step.slots[1 + p.form.has_gamma]] if p.form.has_beta else NULL
+    cdef float *y = <float *>run.slot[step.slots[1 + p.form.has_gamma + p.form.has_beta]]
+    cdef size_t first, last
+    nnf_share(p.rows, thread, threads, &first, &last)
+    p.kernel(&p.form, last - first, p.n, x + first * p.n, gamma, beta, y + first * p.n)
+
+
+cdef class LayerNormF32(Step):
+    """Layer normalisation of `rows` rows of n float32 values; slots x, gamma and beta if there are such, y.
+
+    is_folded: y = x factor + (beta - mean factor), which has both gamma and beta; divides: by the deviation, else times
+    its inverse.
+    """
+
+    cdef layer_norm p
+
+    def __init__(self, slots, size_t rows, size_t n, float epsilon, bint is_folded=False, bint divides=False,
+                 bint has_gamma=True, bint has_beta=True):
+        cdef const nnf_kernel *row = pick("layer_norm_f32_rows")
+        if len(slots) != 2 + has_gamma + has_beta or is_folded and (divides or not has_gamma or not has_beta):
+            raise ValueError("the slots do not fit the form")
+        self.p.kernel = <nnf_layer_norm_f32_rows_fn>row.fn
+        self.p.rows, self.p.n = rows, n
+        self.p.form.epsilon, self.p.form.is_folded, self.p.form.divides = epsilon, is_folded, divides
+        self.p.form.has_gamma, self.p.form.has_beta = has_gamma, has_beta
+        self.work = rows * n
+        self.tiles = norm_tiles(rows, rows * n)
+        self.bind(run_layer_norm, &self.p, slots, row.name.decode())

@@ -18,11 +18,16 @@ from ...forks import importing
 
 FORMS = ("nchw_to_nhwc", "widen_float16")
 JOINED = ("pad_fusion",)
-STEPS = ("bf16_activations", "silu_fusion", "lookup_fusion", "elementwise_fusion", "prefetch_weights", "row_fusion")
+STEPS = ("bf16_activations", "silu_fusion", "lookup_fusion", "layer_norm_fusion", "elementwise_fusion",
+         "prefetch_weights", "row_fusion")
 NAMES = tuple(sorted((*FORMS, *JOINED, *STEPS, "drop_constants", "native_kernels", "share_memory")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}
 """Pass -> the precision that it requires."""
+
+
+_ABOUT = {"silu_fusion": "UnaryF32", "layer_norm_fusion": "ReduceF32"}
+"""Pass of STEPS -> class of the steps without which it has nothing to do: its module is not even loaded then."""
 
 
 @cache
@@ -41,3 +46,9 @@ def chosen(names, without_passes, precision=None):
     """[(name, module)] of the passes that are not left out and apply to a precision."""
     return [(name, find(name)) for name in names
             if name not in without_passes and _ONLY_FOR.get(name, precision) == precision]
+
+
+def refining(lowering, without_passes, precision):
+    """The same of STEPS, for the steps of a lowering."""
+    kinds = {type(item).__name__ for item in lowering.items}
+    return chosen([name for name in STEPS if _ABOUT.get(name) in (None, *kinds)], without_passes, precision)

@@ -13,7 +13,17 @@ from ..._native import conv, elementwise, engine, movement, recurrent, reduction
 from .bands import Bands
 from .base import NoRecord, Walk, Window
 from .blocks import Blocks
-from .elements import BinaryF32, BinaryQ8, ClampF32, Concatenate, LookupQ8, SoftmaxF32, SoftmaxQ8, UnaryF32
+from .elements import (
+    BinaryF32,
+    BinaryQ8,
+    ClampF32,
+    Concatenate,
+    LayerNormF32,
+    LookupQ8,
+    SoftmaxF32,
+    SoftmaxQ8,
+    UnaryF32,
+)
 from .layers import LstmF32, RecurrentF32
 from .windows import (
     Conv2dF32,
@@ -32,7 +42,7 @@ from .windows import (
 AnyStep = (
     Conv2dF32 | Conv2dLineF32 | Conv2dNarrowF32 | Conv2dWinogradF32 | Conv2dQ8 | Conv2dLinesQ8 | Conv2dNarrowQ8
     | Conv2dWinogradQ8 | DepthwiseConv2DF32 | DepthwiseConv2DQ8 | Pool2D | BinaryF32 | BinaryQ8 | UnaryF32 | ClampF32
-    | LookupQ8 | SoftmaxF32 | SoftmaxQ8 | Concatenate | RecurrentF32 | LstmF32 | Bands | Blocks)
+    | LookupQ8 | SoftmaxF32 | SoftmaxQ8 | LayerNormF32 | Concatenate | RecurrentF32 | LstmF32 | Bands | Blocks)
 """Union of all record classes."""
 
 _MODULES = conv, elementwise, engine, movement, recurrent, reduction, spatial

@@ -93,6 +93,24 @@ class SoftmaxF32(StepRecord):
         return [(self.slots[0], 4 * self.rows * self.n)], [(self.slots[1], 4 * self.rows * self.n)]
 
 
+class LayerNormF32(StepRecord):
+    slots: Slots
+    rows: Count
+    n: Count
+    epsilon: float
+    is_folded: bool = False
+    divides: bool = False
+    has_gamma: bool = True
+    has_beta: bool = True
+
+    def reach(self, plan):
+        require(len(self.slots) == 2 + self.has_gamma + self.has_beta, f"{len(self.slots)} slots")
+        x, *factors, y = self.slots
+        require(not self.is_folded or self.has_gamma and self.has_beta and not self.divides, "a form that is none")
+        size = 4 * self.rows * self.n
+        return [(x, size), *((slot, 4 * self.n) for slot in factors)], [(y, size)]
+
+
 class SoftmaxQ8(StepWithArrays):
     slots: tuple[Index, Index]
     is_signed: bool
