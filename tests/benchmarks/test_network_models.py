@@ -1,0 +1,49 @@
+"""The models of whole networks that ci/network_models.py writes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nnfast
+from helpers.tree import ROOT
+
+KINDS = "f32", "int8", "hybrid"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("networks")
+    subprocess.run([sys.executable, ROOT / "ci" / "network_models.py", folder], check=True, capture_output=True)
+    return folder
+
+
+def inputs_of(prepared):
+    random = np.random.default_rng(3)
+    return [random.integers(-128, 128, info.shape).astype(np.int8) if info.dtype == np.int8
+            else random.uniform(-1, 1, info.shape).astype(np.float32) for info in prepared.inputs]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_network_runs_in_kernels_with_and_without_passes(folder, kind):
+    """Codes are equal, floats near: as near as they are to one code of an input more or less, with int8 weights."""
+    files = sorted(folder.glob(f"*_{kind}.tflite"))
+    assert len(files) > 20
+    device, plain = nnfast.Device(2), nnfast.Device(1, without_passes=[
+        "silu_fusion", "lookup_fusion", "layer_norm_fusion", "elementwise_fusion", "row_fusion"])
+    for path in files:
+        prepared = device.prepare(nnfast.load(path))
+        assert all(row["kernel"] != "numpy" for row in prepared.explain().rows), path.name
+        x = inputs_of(prepared)
+        for found, wanted in zip(prepared.run(x), plain.prepare(nnfast.load(path)).run(x), strict=True):
+            if kind == "int8":
+                np.testing.assert_array_equal(found, wanted, path.name)
+            else:
+                bound = (1e-4 if kind == "f32" else 0.05) * np.abs(wanted).max()
+                np.testing.assert_allclose(found, wanted, rtol=0, atol=bound, err_msg=path.name)
+
+
+def test_only_some_are_written(tmp_path):
+    subprocess.run([sys.executable, ROOT / "ci" / "network_models.py", tmp_path, "--only", "faces_int8"], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["faces_int8.tflite"]
