@@ -428,6 +428,8 @@ void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const 
 
 NNF_CHECK(conv2d_qs8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
 NNF_CHECK(conv2d_s32_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
+NNF_CHECK(conv2d_few_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
+NNF_CHECK(conv2d_few_s32_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
 
 void nnf_check_conv2d_gather_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

@@ -19,7 +19,8 @@ TYPES = ((F32, F32), (Q8, Q8), (Q8, PC), (Q8S, Q8S), (Q8S, PC))
 
 KERNELS = {"strided copy", "nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc", "nnf_conv2d_qs8_qs8c_nhwc",
            "nnf_conv2d_narrow_f32_nhwc", "nnf_conv2d_narrow_qu8_qs8c_nhwc", "nnf_conv2d_line_f32_nhwc",
-           "nnf_conv2d_lines_qu8_qs8c_nhwc", "nnf_conv2d_lines_qs8_qs8c_nhwc", "nnf_conv2d_grouped_qu8_qs8c_nhwc"}
+           "nnf_conv2d_lines_qu8_qs8c_nhwc", "nnf_conv2d_lines_qs8_qs8c_nhwc", "nnf_conv2d_grouped_qu8_qs8c_nhwc",
+           "nnf_conv2d_few_qu8_qs8c_nhwc"}
 
 
 def build(name, types, shapes, scalars, seed):

@@ -92,6 +92,16 @@ static void multiply_lines(const nnf_conv2d_q8_lines *p, const int flip)
     }
 }
 
+void nnf_conv2d_few_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    nnf_conv2d_qu8_qs8c_nhwc__scalar(t);
+}
+
+void nnf_conv2d_few_s32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    nnf_conv2d_s32_qu8_qs8c_nhwc__scalar(t);
+}
+
 void nnf_conv2d_lines_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_lines *lines)
 {
     multiply_lines(lines, 0);

@@ -75,7 +75,7 @@ def packed_bytes_conv2d(size_t columns, size_t depth, size_t groups, bint quanti
 cdef size_t bytes_of(size_t columns, size_t depth, bint quantized, bint raw) except 0:
     cdef const nnf_kernel *row
     if quantized:
-        row = pick(_op(raw))
+        row = tiles_of(raw, columns)
         return nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k)
     return sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, pick("conv2d_f32_nhwc").n)
 
@@ -86,7 +86,7 @@ cdef class Packing(Step):
     cdef packing p
 
     def __init__(self, slots, size_t columns, size_t depth, size_t groups, bint quantized, bint raw):
-        cdef const nnf_kernel *row = pick(_op(raw) if quantized else "conv2d_f32_nhwc")
+        cdef const nnf_kernel *row = tiles_of(raw, columns) if quantized else pick("conv2d_f32_nhwc")
         self.p.form = PACKED_Q8 if quantized else PACKED_F32
         self.p.columns, self.p.depth, self.p.groups, self.p.n, self.p.k = columns, depth, groups, row.n, row.k
         self.p.panel = nnf_conv2d_q8_panel(row.n, nnf_conv2d_q8_groups(depth, row.k)) if quantized \

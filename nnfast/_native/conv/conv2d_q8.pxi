@@ -194,8 +194,12 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     release_tiles()
 
 
-cdef str _op(bint raw):
-    return "conv2d_s32_qu8_qs8c_nhwc" if raw else "conv2d_qu8_qs8c_nhwc"
+cdef const nnf_kernel *tiles_of(bint raw, size_t columns):
+    """The kernel for products of so many columns; raw: which gives sums."""
+    cdef str op = "s32_qu8_qs8c_nhwc" if raw else "qu8_qs8c_nhwc"
+    cdef const nnf_kernel *row = pick(f"conv2d_{op}")
+    cdef const nnf_kernel *few = pick(f"conv2d_few_{op}")
+    return few if few.isa == row.isa and few.n < row.n and columns <= <size_t>few.n // 2 else row
 
 
 cdef nnf_conv2d_q8_scheme scheme_of(dtype, int weight_zero_point, int input_zero_point, bint signed_input):
@@ -225,9 +229,9 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
     bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32; raw:
     for a step with a `scale`, which has no use for multiplier and exponent.
     """
-    cdef const nnf_kernel *row = pick(_op(raw))
     cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
     cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
+    cdef const nnf_kernel *row = tiles_of(raw, columns)
     cdef size_t size = nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k), each = lines(size)
     cdef nnf_conv2d_q8_scheme scheme = scheme_of(weights.dtype, weight_zero_point, input_zero_point, signed_input)
     packed = aligned_bytes(groups * each)
@@ -248,7 +252,7 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
 
 def fits_conv2d_q8(const uint8_t[::1] packed, size_t columns, size_t depth, size_t groups=1, bint raw=False):
     """Whether an array has the form of what pack_conv2d_q8 returns, and does no harm whatever it holds."""
-    cdef const nnf_kernel *row = pick(_op(raw))
+    cdef const nnf_kernel *row = tiles_of(raw, columns)
     cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k)), i
     cdef bint fits = <size_t>packed.shape[0] == groups * each
     with nogil:
@@ -284,7 +288,7 @@ cdef class Conv2dQ8(Step):
                  values=None, bint as_sums=False):
         cdef bint raw = scale is not None or values is not None or as_sums
         cdef const float[::1] scales
-        cdef const nnf_kernel *row = pick(_op(raw))
+        cdef const nnf_kernel *row = tiles_of(raw, units)
         cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
         cdef int shift = 128 if signed else 0

@@ -79,11 +79,13 @@ cdef enum:
     # products, to begin and to store; of each output its share of the transforms, for each channel, for each unit, and
     # for each channel of pixels that stride 2 is made of; a window that plain products gather, and their codes
     WINOGRAD_Q8_SUM = 8
+    WINOGRAD_Q8_SUM_BYTES = 14  # likewise, where plain products are of bytes
     WINOGRAD_Q8_IN = 8
     WINOGRAD_Q8_OUT = 8
     WINOGRAD_Q8_PHASE = 16
     PLAIN_Q8_GATHER = 300
     PLAIN_Q8_OUT = 8
+    PLAIN_Q8_FEW = 14       # tenths of what products cost in a kernel for few columns, which loads as much for half
     WINOGRAD_Q8_FEW = 4     # patches; with fewer, it is the weights that take the time of products
     # Twice that of a byte of weights: those that level 2 could hold twice are near in most runs, others are not
     WINOGRAD_Q8_NEAR = 1
@@ -246,20 +248,23 @@ cdef double winograd_q8_cost(size_t out, window, size_t batch, size_t units, siz
     cdef size_t patches = batch * ((height + out - 1) // out) * ((width + out - 1) // out)
     cdef double products = nnf_winograd_q8_products(out), columns = wide(tile_kernel(out), units)
     cdef double depth = 4 * nnf_winograd_q8_groups(channels * stride * stride)
+    cdef double sum_ = WINOGRAD_Q8_SUM if adds_in_16_bits(tiles_of(False, units)) else WINOGRAD_Q8_SUM_BYTES
     cdef double transforms = WINOGRAD_Q8_OUT * columns \
         + WINOGRAD_Q8_IN * <double>nnf_winograd_q8_pitch(channels * stride * stride)
     if stride == 2:
         transforms += WINOGRAD_Q8_PHASE * depth
-    return max(patches, <size_t>WINOGRAD_Q8_FEW) * products * (depth + WINOGRAD_Q8_SUM) * columns \
+    return max(patches, <size_t>WINOGRAD_Q8_FEW) * products * (depth + sum_) * columns \
         + patches * out * out * transforms + weights_cost(sizeof(int16_t) * products * depth * columns)
 
 
 cdef double plain_cost(window, size_t batch, size_t units, size_t channels):
     """The same of plain products, of which those of bytes count half."""
-    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef const nnf_kernel *row = tiles_of(False, units)
     cdef double outputs = batch * window.output[0] * window.output[1], columns = wide(row, units)
     cdef double weights = 4 * nnf_winograd_q8_groups(window.filter[0] * window.filter[1] * channels) * columns
     cdef double products = weights if adds_in_16_bits(row) else weights / 2
+    if row.fn != pick("conv2d_qu8_qs8c_nhwc").fn:
+        products *= PLAIN_Q8_FEW / 10.0
     return outputs * (products + PLAIN_Q8_OUT * columns + PLAIN_Q8_GATHER) + weights_cost(weights)
 
 

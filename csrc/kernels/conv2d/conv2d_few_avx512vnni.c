@@ -1,0 +1,15 @@
+#include <immintrin.h>
+
+#define DOT _mm256_dpbusd_epi32
+
+#include "conv2d_dot_avx2.h"
+
+void nnf_conv2d_few_qu8_qs8c_nhwc__avx512vnni_60x16k4(const nnf_conv2d_q8_tile *t)
+{
+    multiply_tile(t, 0);
+}
+
+void nnf_conv2d_few_s32_qu8_qs8c_nhwc__avx512vnni_60x16k4(const nnf_conv2d_q8_tile *t)
+{
+    multiply_tile(t, 1);
+}
