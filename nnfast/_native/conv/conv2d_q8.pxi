@@ -143,8 +143,9 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             panels = panels_at_once(&w, p.wide)
             if raw:
                 panels = min(panels, max(1, p.sums // (tile.rows * s.n)))
-                tile.ldc = panels * s.n
             tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
+            if raw:
+                tile.ldc = tile.columns
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
             tile.w = <const int32_t *>(weights + w.panel * p.panel)

@@ -25,8 +25,7 @@ NAMES = tuple(sorted((*FORMS, *JOINED, *STEPS, "drop_constants", "native_kernels
 _ONLY_FOR = {"bf16_activations": "bf16"}
 """Pass -> the precision that it requires."""
 
-
-_ABOUT = {"silu_fusion": "UnaryF32", "layer_norm_fusion": "ReduceF32"}
+ABOUT = {"silu_fusion": "UnaryF32", "layer_norm_fusion": "ReduceF32"}
 """Pass of STEPS -> class of the steps without which it has nothing to do: its module is not even loaded then."""
 
 
@@ -51,4 +50,4 @@ def chosen(names, without_passes, precision=None):
 def refining(lowering, without_passes, precision):
     """The same of STEPS, for the steps of a lowering."""
     kinds = {type(item).__name__ for item in lowering.items}
-    return chosen([name for name in STEPS if _ABOUT.get(name) in (None, *kinds)], without_passes, precision)
+    return chosen([name for name in STEPS if ABOUT.get(name) in (None, *kinds)], without_passes, precision)
