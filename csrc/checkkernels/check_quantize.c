@@ -14,7 +14,7 @@ void nnf_check_quantize_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, const
                                   -2.5f, 3e38f, -3e38f, 1e-40f, 255.5f, -511.5f};
     static const float odd[] = {1e-41f, 1e-38f, 8e-19f, 9e-19f, 1.1e18f, 1.2e18f, 1e30f, 1e35f};
     size_t sizes[9];
-    nnf_check_sizes(32, sizes);
+    nnf_check_sizes(64, sizes);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 64; form++) {
             const size_t n = sizes[s];
@@ -128,7 +128,7 @@ void nnf_check_quantize_row_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, c
     const nnf_quantize_row_f32_qu8_flat_fn slow = (nnf_quantize_row_f32_qu8_flat_fn)twin->fn;
     const nnf_quantize_row_f32_qu8_flat_fn fast = (nnf_quantize_row_f32_qu8_flat_fn)kernel->fn;
     size_t sizes[9];
-    nnf_check_sizes(32, sizes);
+    nnf_check_sizes(64, sizes);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 16; form++) {
             const size_t n = sizes[s];

@@ -47,15 +47,13 @@ void nnf_quantize_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, fl
     nnf_quantize_f32_qu8_flat__avx2_8(n - i, x + i, y + i, scale, zero_point, lo, hi);
 }
 
-/* Codes of eight values, yet to be clamped; twice the rest, cut off, is 1 or -1 from a half on. */
+/* Codes of eight values, yet to be clamped: steps to the nearest whole number, ties away from zero. A NaN is far below. */
 static inline __m256i row_steps(const float *x, __m256 factor, __m256i zero)
 {
     const __m256 far = _mm256_set1_ps(NNF_ROW_FAR), near = _mm256_set1_ps(-NNF_ROW_FAR);
     const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(x), factor);
-    const __m256 steps = _mm256_min_ps(_mm256_max_ps(product, near), far);
-    const __m256i whole = _mm256_cvttps_epi32(steps);
-    const __m256 rest = _mm256_sub_ps(steps, _mm256_cvtepi32_ps(whole));
-    return _mm256_add_epi32(_mm256_add_epi32(whole, _mm256_cvttps_epi32(_mm256_add_ps(rest, rest))), zero);
+    const V steps[1] = {_mm256_min_ps(_mm256_max_ps(product, near), far)};
+    return _mm256_add_epi32(codes_nearest(steps), zero);
 }
 
 void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
