@@ -315,12 +315,15 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", metavar="TEXT", help="models whose name has this")
     options = parser.parse_args()
+    models = {f"{network.__name__}_{kind}": (network, kind) for network, kinds in NETWORKS.items() for kind in kinds}
+    chosen = [name for name in models if options.only in name]
+    if not chosen:
+        parser.error(f"--only {options.only}: no model has this in its name, must be part of one of "
+                     + ", ".join(models))
     options.folder.mkdir(parents=True, exist_ok=True)
-    for network, kinds in NETWORKS.items():
-        for kind in kinds:
-            name = f"{network.__name__}_{kind}"
-            if options.only in name:
-                (options.folder / f"{name}.tflite").write_bytes(network(Net(kind)))
+    for name in chosen:
+        network, kind = models[name]
+        (options.folder / f"{name}.tflite").write_bytes(network(Net(kind)))
 
 
 if __name__ == "__main__":

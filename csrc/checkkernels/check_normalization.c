@@ -133,11 +133,12 @@ void nnf_check_layer_norm_f32_rows(nnf_check *c, const nnf_kernel *twin, const n
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 20; form++) {
             const size_t n = sizes[s], rows = 1 + form % 3, count = rows * n;
-            nnf_layer_norm p = {.epsilon = 1e-3f, .is_folded = form < 4, .divides = form & 1, .has_gamma = 1, .has_beta = 1};
-            if (p.is_folded)
-                p.divides = 0;
-            else
-                p.has_gamma = form >> 1 & 1, p.has_beta = form >> 2 & 1;
+            nnf_layer_norm p = {.epsilon = 1e-3f, .is_folded = form < 4, .has_gamma = 1, .has_beta = 1};
+            if (!p.is_folded) {
+                p.divides = form & 1;
+                p.has_gamma = form >> 1 & 1;
+                p.has_beta = form >> 2 & 1;
+            }
             float *x = nnf_check_alloc(c, 4 * count), *scale = nnf_check_alloc(c, 4 * count);
             float *gamma = p.has_gamma ? nnf_check_alloc(c, 4 * n) : NULL;
             float *beta = p.has_beta ? nnf_check_alloc(c, 4 * n) : NULL;

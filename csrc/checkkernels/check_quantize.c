@@ -164,7 +164,8 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
         sizes[s] = (size_t)1 << s; /* rows of which whole ones fill a vector, if they lie one behind the other */
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 32; form++) {
-            const size_t n = sizes[s], rows = form < 16 ? 1 + form % 3 : 3 + form, ldx = n + form % 2, ldy = n + form % 5;
+            const size_t n = sizes[s], rows = form < 16 ? 1 + form % 3 : 3 + form;
+            const size_t ldx = n + form % 2, ldy = n + form % 5;
             const size_t count = (rows - 1) * ldy + n;
             int32_t *x = nnf_check_alloc(c, 4 * ((rows - 1) * ldx + n)), *weights = nnf_check_alloc(c, 4 * n);
             float *scale = nnf_check_alloc(c, 4 * n), *bias = nnf_check_alloc(c, 4 * n);
@@ -180,7 +181,8 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
             const size_t next = form / 8 % 2;
             nnf_row_codes *row = nnf_check_alloc(c, sizeof *row * (next ? rows : 1));
             for (size_t i = 0; i < (next ? rows : 1); i++)
-                row[i] = (nnf_row_codes){.step = nnf_check_float(c, 0.001f, 0.1f), .zero = (int32_t)nnf_check_below(c, 256)};
+                row[i] = (nnf_row_codes){.step = nnf_check_float(c, 0.001f, 0.1f),
+                                         .zero = (int32_t)nnf_check_below(c, 256)};
             const nnf_sum_scales by = {.weights = weights, .scale = scale, .bias = bias, .by_rows = form & 1,
                                        .lo = form & 2 ? 0 : -INFINITY, .hi = form & 4 ? 6 : INFINITY};
             slow(rows, n, x, ldx, row, next, &by, expected, ldy);

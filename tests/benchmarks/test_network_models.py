@@ -47,3 +47,10 @@ def test_each_network_runs_in_kernels_with_and_without_passes(folder, kind):
 def test_only_some_are_written(tmp_path):
     subprocess.run([sys.executable, ROOT / "ci" / "network_models.py", tmp_path, "--only", "faces_int8"], check=True)
     assert [path.name for path in tmp_path.iterdir()] == ["faces_int8.tflite"]
+
+
+def test_a_name_that_no_model_has_is_an_error(tmp_path):
+    done = subprocess.run([sys.executable, ROOT / "ci" / "network_models.py", tmp_path / "new", "--only", "vgg"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "--only vgg: no model has this in its name" in done.stderr
+    assert not (tmp_path / "new").exists()

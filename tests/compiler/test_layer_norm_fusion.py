@@ -4,83 +4,10 @@ import numpy as np
 import pytest
 
 import nnfast
+from helpers.normalized import BETA, GAMMA, normalized
 from helpers.steps import at_level, every_level
 
-FLOAT, NAME = "TENSOR_FLOAT32", "layer_norm_fusion"
-
-
-class Builder:
-    """A model of operations on float32 tensors, of whose results only named ones and the last are outputs."""
-
-    def __init__(self, seen=()):
-        self.b, self.seen, self.shapes = nnfast.ModelBuilder("normal"), seen, {}
-
-    def input(self, shape):
-        x = self.b.input(FLOAT, shape)
-        self.shapes[x] = shape
-        return x
-
-    def constant(self, array):
-        array = np.asarray(array, np.float32)
-        c = self.b.constant(array)
-        self.shapes[c] = array.shape
-        return c
-
-    def op(self, name, *inputs, more=(), label="", is_last=False, shape=None):
-        shape = np.broadcast_shapes(*(self.shapes[x] for x in inputs)) if shape is None else shape
-        y = (self.b.output if is_last or label in self.seen else self.b.operand)(FLOAT, shape)
-        self.b.operation(name, [*inputs, *more], [y])
-        self.shapes[y] = shape
-        return y
-
-    def two(self, name, x, y, activation=0, **more):
-        return self.op(name, x, y, more=[self.b.scalar(activation)], **more)
-
-    def mean(self, x, label, axis=-1):
-        shape = list(self.shapes[x])
-        shape[axis] = 1
-        return self.op("MEAN", x, more=[self.b.constant(np.int32([axis])), self.b.scalar(1)], label=label,
-                       shape=tuple(shape))
-
-
-GAMMA, BETA = np.linspace(0.5, 1.5, 40), np.linspace(-1, 1, 40)
-
-
-def normalized(form, shape=(2, 7, 40), parts="gamma beta", swapped=False, seen=(), axis=-1, activation=0, between=0,
-               is_computed=False):
-    """Normalization of the last dimension as files have it. form: folded, times or divided; parts: factors that it has;
-    swapped: the operands of sums and products; seen: names of results that are outputs; activation, between: of the
-    last operation, of the difference from the mean; is_computed: epsilon is an input."""
-    m = Builder(seen)
-    n = shape[-1]
-    x = m.input(shape)
-
-    def pair(name, a, b, **more):
-        return m.two(name, *((b, a) if swapped and name in ("ADD", "MUL") else (a, b)), **more)
-
-    mean = m.mean(x, "mean", axis)
-    centred = m.two("SUB", x, mean, between, label="centred")
-    variance = m.mean(pair("MUL", centred, centred, label="square"), "variance", axis)
-    moved = pair("ADD", variance, m.input((1,)) if is_computed else m.constant([1e-3]), label="moved")
-    gamma, beta = m.constant(GAMMA[:n]), m.constant(BETA[:n])
-    root = m.op("SQRT" if form == "divided" else "RSQRT", moved, label="root")
-    if form == "folded":
-        factor = pair("MUL", root, gamma, label="factor")
-        scaled = pair("MUL", x, factor, label="scaled")
-        offset = m.two("SUB", beta, pair("MUL", mean, factor, label="shift"), label="offset")
-        pair("ADD", scaled, offset, is_last=True, activation=activation)
-        return m.b.build()
-    last = [part for part in ("root", "gamma", "beta") if part in f"root {parts}"][-1]
-    if form == "divided":
-        y = m.two("DIV", centred, root, is_last=last == "root", activation=activation * (last == "root"))
-    else:
-        y = pair("MUL", centred, root, is_last=last == "root", activation=activation * (last == "root"))
-    if "gamma" in parts:
-        y = pair("MUL", y, gamma, is_last=last == "gamma", activation=activation * (last == "gamma"))
-    if "beta" in parts:
-        pair("ADD", y, beta, is_last=True, activation=activation)
-    return m.b.build()
-
+NAME = "layer_norm_fusion"
 
 FORMS = [("folded", "gamma beta"), *((form, parts) for form in ("times", "divided")
                                      for parts in ("", "gamma", "beta", "gamma beta"))]
@@ -134,6 +61,20 @@ def test_what_others_see_is_there(name):
     assert "nnf_layer_norm" not in str(prepared.explain())
 
 
+@pytest.mark.parametrize("name", ["mean", "centred", "variance", "root", "factor", "offset"])
+def test_what_others_read_is_there(name):
+    prepared, _ = check(normalized("folded", (3000, 40), read=[name]))
+    assert "nnf_layer_norm" not in str(prepared.explain())
+
+
+@pytest.mark.parametrize("change", [
+    {"gamma": [2.0]}, {"gamma": np.linspace(1, 2, 7)[:, None]}, {"gamma": np.linspace(1, 2, 280).reshape(7, 40)},
+    {"epsilon": np.linspace(1, 2, 40)}, {"epsilon": np.linspace(1, 2, 7)[:, None]}], ids=str)
+def test_factors_of_other_shapes_stay(change):
+    prepared, _ = check(normalized("folded", **change))
+    assert "nnf_layer_norm" not in str(prepared.explain())
+
+
 @pytest.mark.parametrize("change", [{"axis": 1}, {"activation": 1}, {"between": 1}, {"is_computed": True}])
 def test_what_is_nearly_that_stays(change):
     prepared, _ = check(normalized("folded", **change))
@@ -152,3 +93,11 @@ def test_infinities_and_nans_spread_as_before():
     x = np.ones((4, 40), np.float32)
     x[1, 3], x[2, 5], x[3] = np.nan, np.inf, 1e30
     np.testing.assert_array_equal(np.isnan(one.run([x])[0]), np.isnan(two.run([x])[0]))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("form", ["folded", "times", "divided"])
+def test_means_that_go_along_other_elements_stay(form, swapped):
+    """Of as many rows as columns, without the dimension that was reduced."""
+    prepared, _ = check(normalized(form, (7, 7), swapped=swapped, keeps=False))
+    assert "nnf_layer_norm" not in str(prepared.explain())

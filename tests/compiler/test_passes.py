@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import nnfast
+from helpers.normalized import normalized
 from helpers.shared import FLOAT_TOLERANCE, MODELS, answers, relative_error
 from nnfast import CacheFiles
 from nnfast._native import conv
@@ -86,26 +87,11 @@ def curves():
     return b.build()
 
 
-def normalized():
-    """Layer normalization of 40 channels."""
-    b, shape, one = nnfast.ModelBuilder("normalized"), (1, 9, 40), (1, 9, 1)
-    x, axis, none = b.input(FLOAT, shape), b.constant(np.int32([2])), b.scalar(0)
-    mean, centred, square, variance, moved, root = (b.operand(FLOAT, s) for s in (one, shape, shape, one, one, one))
-    b.operation("MEAN", [x, axis, b.scalar(1)], [mean])
-    b.operation("SUB", [x, mean, none], [centred])
-    b.operation("MUL", [centred, centred, none], [square])
-    b.operation("MEAN", [square, axis, b.scalar(1)], [variance])
-    b.operation("ADD", [variance, b.constant(np.float32([1e-3])), none], [moved])
-    b.operation("RSQRT", [moved], [root])
-    b.operation("MUL", [centred, root, none], [b.output(FLOAT, shape)])
-    return b.build()
-
-
 BUILT = {
     "float32 in NCHW": (images(FLOAT, True), None), "codes in NCHW": (images(CODES, True), None),
     "float16": (images(HALF, False), None), "float32": (images(FLOAT, False, 90), None),
     "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "framed": (framed(), None),
-    "elements": (elements(), None), "curves": (curves(), None), "normalized": (normalized(), None),
+    "elements": (elements(), None), "curves": (curves(), None), "normalized": (normalized("times"), None),
     "bfloat16": (images(FLOAT, False, 90), "bf16"),
 }
 CHANGES = {

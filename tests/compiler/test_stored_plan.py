@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 import nnfast
+from helpers.normalized import normalized
 from nnfast import CacheFiles, ModelBuilder
 from nnfast.compiler import stored_plan, stored_steps
 from nnfast.compiler.planner import Planner
@@ -94,23 +95,6 @@ def blocks(kind):
     return b.build()
 
 
-def normalized():
-    """Layer normalization of 40 channels, with a factor for each."""
-    b, shape, one = ModelBuilder("normalized"), (1, 9, 40), (1, 9, 1)
-    x, axis, none = b.input(F32, shape), b.constant(np.int32([2])), b.scalar(0)
-    mean, centred, square, variance, moved, root, scaled = (
-        b.operand(F32, s) for s in (one, shape, shape, one, one, one, shape))
-    b.operation("MEAN", [x, axis, b.scalar(1)], [mean])
-    b.operation("SUB", [x, mean, none], [centred])
-    b.operation("MUL", [centred, centred, none], [square])
-    b.operation("MEAN", [square, axis, b.scalar(1)], [variance])
-    b.operation("ADD", [variance, b.constant(np.float32([1e-3])), none], [moved])
-    b.operation("SQRT", [moved], [root])
-    b.operation("DIV", [centred, root, none], [scaled])
-    b.operation("MUL", [scaled, b.constant(np.linspace(1, 2, 40, dtype=np.float32)), none], [b.output(F32, shape)])
-    return b.build()
-
-
 def sequence(operation):
     """A layer over 5 times of 2 sequences, with a state of 20."""
     rng, b = np.random.default_rng(4), ModelBuilder(operation)
@@ -133,7 +117,8 @@ def sequence(operation):
 
 def all_models():
     return [*models(), elementwise(F32), elementwise(U8), chain(), head(F32), head(U8), blocks(F32), blocks(U8),
-            normalized(), sequence("UNIDIRECTIONAL_SEQUENCE_RNN"), sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
+            normalized("times"), normalized("folded", shape=(3, 40)), sequence("UNIDIRECTIONAL_SEQUENCE_RNN"),
+            sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
 
 
 class Stored:
@@ -254,6 +239,17 @@ def test_a_plan_that_reaches_too_far(stored, change):
     stored.restore()
     with pytest.raises(Misfit, match="compilation cache: .*; prepare the model from its source"):
         stored.restore(change(stored.record))
+
+
+@pytest.mark.parametrize("changes", [
+    {"has_beta": False}, {"slots": (0,)}, {"divides": True}, {"has_gamma": False, "has_beta": False},
+    {"n": 41}, {"rows": 1 << 20}], ids=str)
+def test_a_normalization_that_is_none(device, changes):
+    made = Stored(device.prepare(normalized("folded", shape=(3, 40))))
+    assert [type(step).__name__ for step in made.record.steps] == ["LayerNormF32"]
+    made.restore()
+    with pytest.raises(Misfit):
+        made.restore(step(made.record, 0, **changes))
 
 
 def test_a_step_may_not_write_over_half_of_what_it_reads(stored):

@@ -68,6 +68,11 @@ def source(op, kind, shape):
     return operand("Q8S", values, 0.05, 3), values
 
 
+def windows_of(step):
+    """What a step was made with that is the geometry of a window."""
+    return [argument for argument in step.made_with[0] if hasattr(argument, "dilation")]
+
+
 CASES = [(op, kind) for op in ("conv", "grouped", "depthwise") for kind in ("float32", "int8")] + [
     (op, None) for op in ("hybrid", "hybrid depthwise", "int16", "int16 depthwise")]
 
@@ -77,11 +82,11 @@ CASES = [(op, kind) for op in ("conv", "grouped", "depthwise") for kind in ("flo
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize(("op", "kind"), CASES)
 def test_a_column_is_as_defined_and_runs_as_a_row(op, kind, batch, scheme, stride):
-    kernels = []
+    found = []
     for is_row in (False, True):
         image, values = source(op, kind, (batch, *((1, PIXELS) if is_row else (PIXELS, 1)), CHANNELS))
         name, weights, more, target = case(op, kind, is_row)
         made = make(name, [image, *weights, *ints(scheme, stride, stride), *more], target)
         check_all_ways(made, [values], atol=1e-5 if kind == "float32" else 0)
-        kernels.append([step.kernel for step in run_native(made, values)[1]])
-    assert kernels[0] == kernels[1]
+        found.append([(step.kernel, *windows_of(step)) for step in run_native(made, values)[1]])
+    assert found[0] == found[1]

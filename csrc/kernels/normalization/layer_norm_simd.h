@@ -1,5 +1,5 @@
-/* Layer normalisation in vectors: the sums in doubles, as reduce_simd.h adds them up, the rest in floats. Include after
- * nnf/simd/f64_<isa>.h and KERNEL. */
+/* Layer normalisation in vectors: the sums in doubles, the rest in floats. Include after nnf/simd/f64_<isa>.h and
+ * KERNEL. */
 #ifndef NNF_LAYER_NORM_SIMD_H
 #define NNF_LAYER_NORM_SIMD_H
 
@@ -72,12 +72,14 @@ void KERNEL(nnf_layer_norm_f32_rows)(const nnf_layer_norm *norm, size_t rows, si
         const V root = all(p.divides ? deviation : 1 / deviation);
         size_t i = 0;
         for (; i + LANES <= n; i += LANES) {
-            const V scale = p.has_gamma ? load_whole(gamma + i) : zero(), offset = p.has_beta ? load_whole(beta + i) : zero();
+            const V scale = p.has_gamma ? load_whole(gamma + i) : zero();
+            const V offset = p.has_beta ? load_whole(beta + i) : zero();
             store_whole(y + i, layer_value(&p, load_whole(x + i), mean, root, scale, offset));
         }
         if (i < n) {
             const M live = first_lanes(n % LANES);
-            const V scale = p.has_gamma ? load(live, gamma + i) : zero(), offset = p.has_beta ? load(live, beta + i) : zero();
+            const V scale = p.has_gamma ? load(live, gamma + i) : zero();
+            const V offset = p.has_beta ? load(live, beta + i) : zero();
             store(y + i, live, layer_value(&p, load(live, x + i), mean, root, scale, offset));
         }
     }

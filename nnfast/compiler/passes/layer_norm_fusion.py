@@ -15,6 +15,9 @@ WHY = "layer normalization is one step, which reads each row while it is in the 
 MOST = 12
 """Steps that a normalization has at most."""
 
+_WHOLE = {"x", "centred", "square", "factor", "x factor", "mean factor", "offset", "plain"}
+"""What has a value for each element; the rest has one for each row."""
+
 
 def refine(lowering):
     """Replace the steps of normalizations by one each, where nothing else reads what lies between."""
@@ -46,6 +49,12 @@ def _is_mean(step):
     return op == "sum" and not named and tuple(axes) == (len(shape) - 1,) and divisor == [shape[-1]]
 
 
+def _without_ones(shape):
+    """A shape without its leading dimensions of 1, which broadcasting ignores."""
+    first = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
+    return tuple(shape[first:])
+
+
 def _longest(lowering, first, uses, sharing):
     """(number of steps, the step that replaces them); (1, None) if there is none."""
     reader, best = _Reader(lowering, lowering.items[first]), (1, None)
@@ -66,7 +75,7 @@ class _Reader:
 
     def __init__(self, lowering, mean):
         (_, _, shape, *_), _ = mean.made_with
-        self._lowering, self._mean = lowering, mean
+        self._lowering, self._shape = lowering, tuple(shape)
         self._x, self._n, self._rows = mean.slots[0], shape[-1], prod(shape[:-1])
         self._is = {mean.slots[0]: "x", mean.slots[1]: "mean"}  # slot -> what is in it
         self._gamma = self._beta = None
@@ -87,7 +96,7 @@ class _Reader:
             return False
         if type(step) is ReduceF32:
             made = "variance" if self._is.get(step.slots[0]) == "square" and _is_mean(step) \
-                and arguments[2][-1] == self._n else None
+                and tuple(arguments[2]) == self._shape else None
         elif type(step) is UnaryF32:
             made = {"rsqrt": "inverse", "sqrt": "deviation"}.get(arguments[1]) \
                 if self._is.get(step.slots[0]) == "moved" else None
@@ -106,6 +115,8 @@ class _Reader:
             return None
         (a, shape_a), (b, shape_b) = (slots[0], shape_a), (slots[1], shape_b)
         is_a, is_b = self._is.get(a), self._is.get(b)
+        if not self._fits(is_a, shape_a) or not self._fits(is_b, shape_b):
+            return None
         if op in ("add", "mul") and is_a is None:   # either operand may come first
             (a, shape_a, is_a), (b, shape_b, is_b) = (b, shape_b, is_b), (a, shape_a, is_a)
         kinds = {is_a, is_b}
@@ -121,6 +132,12 @@ class _Reader:
         if op == "mul":
             return self._product(kinds, is_a, b, is_b, shape_b)
         return self._sum(kinds, is_a, b, is_b, shape_b) if op == "add" else None
+
+    def _fits(self, made, shape):
+        """Whether an operand of that shape goes along with the rows: means without the reduced dimension would go along
+        the columns."""
+        wanted = self._shape if made in _WHOLE else (*self._shape[:-1], 1)
+        return made is None or _without_ones(shape) == _without_ones(wanted)
 
     def _product(self, kinds, is_a, b, is_b, shape):
         if kinds == {"centred"}:
