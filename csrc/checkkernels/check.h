@@ -44,6 +44,9 @@ void nnf_check_done(nnf_check *c, const char *what, ...) __attribute__((format(p
 /* Comparisons by the kernel's own tolerance; they print the first difference. Call before nnf_check_done. */
 void nnf_check_bytes(nnf_check *c, const void *expected, const void *actual, size_t bytes);
 void nnf_check_s32(nnf_check *c, const int32_t *expected, const int32_t *actual, size_t count);
+/* Of results that are 0 where they would be subnormal: within 1e-4 above FLT_MIN, 0 in place of the twin's and what the twin
+ * has for 0 are both right, and become what is expected. */
+void nnf_check_flushed(float *expected, const float *actual, size_t count);
 /* scale[i]: sum of |a*b| behind element i for REDUCE kernels, `terms` the number of terms; NULL and 0 otherwise. */
 void nnf_check_f32(nnf_check *c, const float *expected, const float *actual, size_t count, const float *scale,
                    size_t terms);

@@ -22,6 +22,7 @@ void nnf_check_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_
             nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4] + 1);
             slow(n, x, expected, betas[form % 3]);
             fast(n, x, actual, betas[form % 3]);
+            nnf_check_flushed(expected, actual, n);
             nnf_check_f32(c, expected, actual, n, NULL, 0);
             fast(n, x, x, betas[form % 3]);
             nnf_check_f32(c, expected, x, n, NULL, 0);
@@ -91,6 +92,7 @@ static void check_narrow(nnf_check *c, const nnf_kernel *twin, const nnf_kernel 
             for (size_t i = 0; i < count; i++)
                 scale[i] = 1.0f + fabsf(expected[i]);
             fast(rows, n, x, actual, beta);
+            nnf_check_flushed(expected, actual, count);
             nnf_check_f32(c, expected, actual, count, scale, 1);
             fast(rows, n, x, x, beta);
             nnf_check_bytes(c, actual, x, 4 * count);

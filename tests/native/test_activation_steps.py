@@ -55,6 +55,17 @@ def test_curves_keep_their_digits(name, values, level):
 
 
 @every_level
+@pytest.mark.parametrize("name", ["logistic", "silu"])
+def test_a_logistic_that_would_be_subnormal_is_zero(name, level):
+    x = np.linspace(-110, -80, 9001, dtype=np.float32)
+    (found,) = run_all_ways(lambda: [UnaryF32((0, 1), name, x.size)], [x], [(x.shape, np.float32)], level)
+    is_below, is_near = x < -87.34, np.abs(x + 87.335) < 0.005
+    assert is_near.any() and not found[is_below].any()
+    np.testing.assert_allclose(found[~is_below & ~is_near], CURVES[name](x[~is_below & ~is_near].astype(np.float64)),
+                               rtol=1e-6)
+
+
+@every_level
 @pytest.mark.parametrize("name", CURVES)
 def test_curves_at_the_ends(name, level):
     x = np.float32([0, -0.0, 200, -200, 3e38, np.nan, 3, -3])

@@ -26,7 +26,7 @@ def test_float(level, rows, n, spread, beta, seed):
     wide = x.astype(np.float64)
     power = np.exp((wide - wide.max(axis=1, keepdims=True)) * beta)
     # The float32 difference is off by half a unit: 60 * 2 * 2^-24 relative after exp.
-    np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=8e-6, atol=1e-40)
+    np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=8e-6, atol=1.2e-38)
 
 
 @every_level
@@ -57,7 +57,20 @@ def test_what_a_mask_hides_is_zero(mask, level):
     (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), 3, 77, 1.0)], [x], [(x.shape, np.float32)], level)
     power = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))
     assert not found[:, 20:60].any()
-    np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-40)
+    np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=1e-6, atol=1.2e-38)
+
+
+@every_level
+@pytest.mark.parametrize(("rows", "n"), [(3, 4001), (500, 8)])
+def test_what_would_be_subnormal_is_zero(rows, n, level):
+    x = np.float32(-120) * np.random.default_rng(4).random((rows, n), np.float32)
+    x[:, :2] = 0                                                # so that normal powers have subnormal parts of the sum
+    (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), rows, n, 1.0)], [x], [(x.shape, np.float32)], level)
+    power = np.exp(x.astype(np.float64))
+    wanted, least = power / power.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny
+    assert np.count_nonzero(wanted < least) > 100 and np.count_nonzero((wanted < least) & (power > least)) > 5
+    assert not found[wanted < least * 0.999].any() and not np.any((found > 0) & (found < least))
+    np.testing.assert_allclose(found[wanted > least * 1.001], wanted[wanted > least * 1.001], rtol=8e-6)
 
 
 @every_level

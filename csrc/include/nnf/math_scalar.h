@@ -3,6 +3,7 @@
 #ifndef NNF_MATH_SCALAR_H
 #define NNF_MATH_SCALAR_H
 
+#include <float.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,6 +23,12 @@ static inline double nnf_exp_neg(double x)
     double power;
     memcpy(&power, &bits, 8);
     return p * power;
+}
+
+/* As a float, with 0 in place of a subnormal; for x >= 0 and NaN. */
+static inline float nnf_normal_or_zero(double x)
+{
+    return x < FLT_MIN ? 0.0f : (float)x;
 }
 
 static inline double nnf_logistic(double x)

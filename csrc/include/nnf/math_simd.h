@@ -20,6 +20,14 @@ static inline V exponential_near(V x, V *n)
     return fmadd(p, mul(r, r), r);
 }
 
+/* e^x for -87 <= x <= 88 */
+static inline V exponential_within(V x)
+{
+    V n;
+    const V e = exponential_near(x, &n);
+    return times_normal_power(add(e, all(1.0f)), n);
+}
+
 /* e^x = 2^n e^r for x <= 89, from where on it is infinite; a NaN stays one. Where x is below -104 the result is below half
  * of the smallest subnormal: a factor of 0 in time spares processors the underflow, which costs them hundreds of cycles
  * a vector, as masks of attention make them. */
@@ -31,14 +39,16 @@ static inline V exponential_at_ends(V x)
     return times_power(zero_above(least, x, add(e, all(1.0f))), n);
 }
 
-/* The same for x <= 88, where powers are slow faster if all results are from 2^-126 on. */
+/* The same for x <= 88, with 0 for what is below 2^-126: the parts of a sum or a gate, which nobody would miss. Products
+ * and quotients of subnormals cost some processors more than a hundred cycles a vector. */
 static inline V exponential(V x)
 {
-    if (!SLOW_POWERS || !all_above(x, all(-87.0f)))
-        return exponential_at_ends(x);
+    const V least = all(-87.3365f);
     V n;
-    const V e = exponential_near(x, &n);
-    return times_normal_power(add(e, all(1.0f)), n);
+    if (CHEAP_ALL_ABOVE && all_above(x, least))
+        return exponential_within(x);
+    const V e = exponential_near(largest(least, x), &n);
+    return zero_above(least, x, times_normal_power(add(e, all(1.0f)), n));
 }
 
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for x <= 0, which keeps its digits near 0; below -25 it is -1. A NaN stays one. */
@@ -49,7 +59,7 @@ static inline V exponential_less_1(V x)
     return fmadd(power, e, sub(power, all(1.0f)));
 }
 
-/* 1 / (1 + e^-x), by e^-|x| so that neither end loses digits. */
+/* 1 / (1 + e^-x), by e^-|x| so that neither end loses digits; 0 where below 2^-126. */
 static inline V logistic(V x)
 {
     const V one = all(1.0f), e = exponential(bits_or(all(-0.0f), x));

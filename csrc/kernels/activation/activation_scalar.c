@@ -8,13 +8,13 @@
 void nnf_logistic_f32_flat__scalar(size_t n, const float *x, float *y)
 {
     for (size_t i = 0; i < n; i++)
-        y[i] = (float)nnf_logistic(x[i]);
+        y[i] = nnf_normal_or_zero(nnf_logistic(x[i]));
 }
 
 void nnf_silu_f32_flat__scalar(size_t n, const float *x, float *y)
 {
     for (size_t i = 0; i < n; i++)
-        y[i] = x[i] * (float)nnf_logistic(x[i]);
+        y[i] = x[i] * nnf_normal_or_zero(nnf_logistic(x[i]));
 }
 
 void nnf_tanh_f32_flat__scalar(size_t n, const float *x, float *y)

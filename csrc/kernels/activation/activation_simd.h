@@ -140,7 +140,9 @@ INLINE V apply(enum op op, V x)
     case OP_SILU:
         return mul(x, logistic(x));
     case OP_EXP: /* e^89 is infinite */
-        return SLOW_POWERS && all_above(all(88), x) ? exponential(x) : exponential_at_ends(at_most(all(89), x));
+        if (CHEAP_ALL_ABOVE && all_above(all(88), x) && all_above(x, all(-87)))
+            return exponential_within(x);
+        return exponential_at_ends(at_most(all(89), x));
     default:
         return mul(x, divide(between(zero(), all(6), add(x, all(3))), all(6)));
     }

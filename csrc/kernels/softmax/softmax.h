@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row: y = e^((x - max) beta) / sum, beta > 0. The scalar row sums in double. */
+/* One row: y = e^((x - max) beta) / sum, 0 where that is below FLT_MIN; beta > 0. The scalar row sums in double. */
 typedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta);
 
 /* One row: y = (x - most) beta - log(sum of e^((x - most) beta)), beta of any sign; most is the x whose x beta is the

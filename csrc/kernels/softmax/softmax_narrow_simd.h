@@ -61,9 +61,10 @@ INLINE void powers_of_rows(size_t n, size_t width, const float *x, float *y, flo
             columns[first + i] = power;
         }
     }
-    const V inverse = divide(all(1.0f), add(add(sum[0], sum[2]), add(sum[1], sum[3])));
+    const V whole = add(add(sum[0], sum[2]), add(sum[1], sum[3]));
+    const V least = mul(all(FLT_MIN), whole), inverse = divide(all(1.0f), whole);
     for (size_t c = 0; c < n; c++)
-        columns[c] = mul(columns[c], inverse);
+        columns[c] = part_of_sum(columns[c], least, inverse);
     turn_out(n, width, columns, y);
 }
 

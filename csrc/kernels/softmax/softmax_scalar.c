@@ -15,7 +15,7 @@ void nnf_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float beta
     for (size_t i = 0; i < n; i++)
         sum += nnf_exp_neg((double)((x[i] - max) * beta));
     for (size_t i = 0; i < n; i++)
-        y[i] = (float)(nnf_exp_neg((double)((x[i] - max) * beta)) / sum);
+        y[i] = nnf_normal_or_zero(nnf_exp_neg((double)((x[i] - max) * beta)) / sum);
 }
 
 void nnf_log_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float beta)

@@ -2,6 +2,7 @@
 #ifndef NNF_SOFTMAX_SIMD_H
 #define NNF_SOFTMAX_SIMD_H
 
+#include <float.h>
 #include <math.h>
 
 #include "nnf/math_simd.h"
@@ -25,6 +26,12 @@ INLINE float extreme(size_t n, const float *x, float sign)
     return most_of(larger(best[0], best[1]));
 }
 
+/* A power by the sum of all, 0 where below FLT_MIN: then the power is below `least`, FLT_MIN times the sum. */
+INLINE V part_of_sum(V power, V least, V inverse)
+{
+    return mul(zero_above(least, power, power), inverse);
+}
+
 void KERNEL_PAIRS(nnf_softmax_f32_rows)(size_t n, const float *x, float *y, float beta)
 {
     const V most = all(extreme(n, x, 1)), scale = all(beta);
@@ -44,11 +51,12 @@ void KERNEL_PAIRS(nnf_softmax_f32_rows)(size_t n, const float *x, float *y, floa
         sum[0] = add(sum[0], keep(live, power));
         store(y + i, live, power);
     }
-    const V inverse = all(1.0f / total(add(sum[0], sum[1])));
+    const float whole = total(add(sum[0], sum[1]));
+    const V least = all(FLT_MIN * whole), inverse = all(1.0f / whole);
     for (i = 0; i + LANES <= n; i += LANES)
-        store_whole(y + i, mul(load_whole(y + i), inverse));
+        store_whole(y + i, part_of_sum(load_whole(y + i), least, inverse));
     if (i < n)
-        store(y + i, first_lanes(n % LANES), mul(load(first_lanes(n % LANES), y + i), inverse));
+        store(y + i, first_lanes(n % LANES), part_of_sum(load(first_lanes(n % LANES), y + i), least, inverse));
 }
 
 /* (x - most) beta - less, most and less of each lane */

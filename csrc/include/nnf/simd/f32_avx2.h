@@ -102,9 +102,6 @@ static inline V times_power(V x, V n)
     return mul(mul(x, first), _mm256_castsi256_ps(_mm256_slli_epi32(more, 23)));
 }
 
-/* times_power takes several instructions more than times_normal_power, and all_above is cheap. */
-enum { SLOW_POWERS = 1 };
-
 /* The same of a result from 2^-126 on. */
 static inline V times_normal_power(V x, V n)
 {
@@ -121,6 +118,8 @@ static inline V split_power(V x, V *power)
 }
 
 static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+/* Whether a shorter way of vectors with no end among their numbers is worth that question. */
+enum { CHEAP_ALL_ABOVE = 1 };
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) == 255; }
 static inline V negative(V x) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x); }

@@ -67,7 +67,6 @@ static inline V nearest(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAR
 static inline V nearest_product(V a, V b) { return sub(fmadd(a, b, all(0x1.8p23f)), all(0x1.8p23f)); }
 /* x 2^n, n a whole number. */
 static inline V times_power(V x, V n) { return _mm512_scalef_ps(x, n); }
-enum { SLOW_POWERS = 0 }; /* times_power is one instruction */
 static inline V times_normal_power(V x, V n) { return times_power(x, n); }
 /* m of a normal x = m 2^power > 0 with 2/3 <= m < 4/3. */
 static inline V split_power(V x, V *power)
@@ -79,6 +78,8 @@ static inline V split_power(V x, V *power)
 }
 
 static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
+/* Whether a shorter way of vectors with no end among their numbers is worth that question. */
+enum { CHEAP_ALL_ABOVE = 0 };
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) == 0xFFFF; }
 static inline V negative(V x) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x); }

@@ -102,8 +102,6 @@ static inline V times_power(V x, V n)
     return mul(mul(x, first), vreinterpretq_f32_s32(vshlq_n_s32(more, 23)));
 }
 
-enum { SLOW_POWERS = 0 }; /* all_above is slower */
-
 /* The same of a result from 2^-126 on. */
 static inline V times_normal_power(V x, V n)
 {
@@ -120,6 +118,8 @@ static inline V split_power(V x, V *power)
 }
 
 static inline V size_of(V x) { return vabsq_f32(x); }
+/* Whether a shorter way of vectors with no end among their numbers is worth that question. */
+enum { CHEAP_ALL_ABOVE = 0 };
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return vminvq_u32(vcgtq_f32(a, b)) != 0; }
 static inline V negative(V x) { return vnegq_f32(x); }
