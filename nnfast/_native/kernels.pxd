@@ -1,6 +1,6 @@
 cdef extern from "nnf/kernel.h":
     enum:
-        NNF_ISA_SCALAR, NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_NEON
+        NNF_ISA_SCALAR, NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_AVX512VNNI, NNF_ISA_NEON
 
     ctypedef void (*nnf_fn)() noexcept nogil
 
@@ -22,7 +22,7 @@ cdef extern from "nnf/tuning.h":
     ctypedef struct nnf_tuning:
         size_t level1, level2
         size_t conv_weights, conv_rows, conv_streamed, conv_prefetch, conv_own_weights
-        size_t winograd_near, winograd_roomy, winograd_many
+        size_t winograd_near, winograd_roomy, winograd_many, winograd_nearest, winograd_few
         size_t bf16_near, bf16_tall, bf16_slice, bf16_nearest, bf16_nearer, bf16_prefetch
         size_t q8_near, q8_tall, q8_light, lines_near
 

@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_NEON, nnf_kernel, nnf_tuning, pick, release_tiles, tuning
+from .kernels cimport (NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_AVX512VNNI, NNF_ISA_NEON, nnf_kernel, nnf_tuning, pick,
+                       release_tiles, tuning)
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 import numpy as np

@@ -87,9 +87,12 @@ cdef enum:
     PLAIN_Q8_OUT = 8
     PLAIN_Q8_FEW = 14       # tenths of what products cost in a kernel for few columns, which loads as much for half
     WINOGRAD_Q8_FEW = 4     # patches; with fewer, it is the weights that take the time of products
-    # Twice that of a byte of weights: those that level 2 could hold twice are near in most runs, others are not
+    # Twice that of a byte of weights: up to twice the size of level 2 they are near in most runs, others are not
     WINOGRAD_Q8_NEAR = 1
     WINOGRAD_Q8_FAR = 6
+    # Where a byte costs so much at VNNI of 512 bits. Processors with a larger level 2 run its products at twice the rate,
+    # and wait longer for what lies behind: there `far` is as many times as much, and begins as much earlier.
+    WINOGRAD_Q8_LEVEL2 = 1 << 20
 
 
 cdef struct winograd_q8:
@@ -238,8 +241,12 @@ cdef double wide(const nnf_kernel *row, size_t units):
 
 
 cdef double weights_cost(double nbytes):
-    cdef double near = min(nbytes, 2.0 * tuning().level2)
-    return (WINOGRAD_Q8_NEAR * near + WINOGRAD_Q8_FAR * (nbytes - near)) / 2
+    cdef double limit = 2.0 * tuning().level2, far = WINOGRAD_Q8_FAR, larger, near
+    if pick("conv2d_qu8_qs8c_nhwc").isa == NNF_ISA_AVX512VNNI:
+        larger = tuning().level2 / <double>WINOGRAD_Q8_LEVEL2
+        limit, far = limit / (larger * larger), far * larger
+    near = min(nbytes, limit)
+    return (WINOGRAD_Q8_NEAR * near + far * (nbytes - near)) / 2
 
 
 cdef double winograd_q8_cost(size_t out, window, size_t batch, size_t units, size_t channels):
@@ -413,7 +420,9 @@ cdef class Conv2dWinogradQ8(Step):
         self.packed = packed_size_q8(patch, units, channels, p.n)
         p.tile.pitch, p.tile.groups = nnf_winograd_q8_pitch(channels), nnf_winograd_q8_groups(channels)
         bytes_ = products * p.tile.pitch * sizeof(int16_t)
-        block = max(<size_t>1, tuning().winograd_near // bytes_ // p.m) * p.m
+        # Few weights may pass by again for every tile; then the inputs of one stay in level 1.
+        block = tuning().winograd_nearest if p.panels * p.panel <= tuning().winograd_few else tuning().winograd_near
+        block = max(<size_t>1, block // bytes_ // p.m) * p.m
         p.blocks = max(<size_t>1, (p.patches + block - 1) // block)
         most = (p.patches + p.blocks - 1) // p.blocks
         p.run.channels, p.run.row = channels, p.width * channels
