@@ -90,8 +90,9 @@ cdef enum:
     # Twice that of a byte of weights: up to twice the size of level 2 they are near in most runs, others are not
     WINOGRAD_Q8_NEAR = 1
     WINOGRAD_Q8_FAR = 6
-    # Where a byte costs so much at VNNI of 512 bits. Processors with a larger level 2 run its products at twice the rate,
-    # and wait longer for what lies behind: there `far` is as many times as much, and begins as much earlier.
+    # The level 2 of processors where a byte costs so much. With one of twice that size, weights that are not near cost
+    # half as much, but twice as much beside VNNI of 512 bits, whose products run at twice the rate there; then those
+    # that are near end at half of level 2.
     WINOGRAD_Q8_LEVEL2 = 1 << 20
 
 
@@ -241,10 +242,11 @@ cdef double wide(const nnf_kernel *row, size_t units):
 
 
 cdef double weights_cost(double nbytes):
-    cdef double limit = 2.0 * tuning().level2, far = WINOGRAD_Q8_FAR, larger, near
+    cdef double larger = max(1.0, tuning().level2 / <double>WINOGRAD_Q8_LEVEL2), limit = 2.0 * tuning().level2, far, near
     if pick("conv2d_qu8_qs8c_nhwc").isa == NNF_ISA_AVX512VNNI:
-        larger = tuning().level2 / <double>WINOGRAD_Q8_LEVEL2
-        limit, far = limit / (larger * larger), far * larger
+        limit, far = limit / (larger * larger), WINOGRAD_Q8_FAR * larger
+    else:
+        far = WINOGRAD_Q8_FAR / larger
     near = min(nbytes, limit)
     return (WINOGRAD_Q8_NEAR * near + far * (nbytes - near)) / 2
 
