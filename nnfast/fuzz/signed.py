@@ -80,7 +80,7 @@ def _grouped():
 def models():
     """Small models whose plans pack weights, in all the ways that there are, and have tables and constants beside."""
     made = [
-        _conv("tiles", F32, (40, 3, 3, 33), (1, 6, 6, 33)), _conv("line", F32, (9, 3, 3, 3), (1, 16, 16, 3)),
+        _conv("tiles", F32, (40, 2, 2, 33), (1, 6, 6, 33)), _conv("line", F32, (9, 3, 3, 3), (1, 16, 16, 3)),
         _conv("winograd", F32, (17, 3, 3, 16), (1, 16, 16, 16)), _conv("q8", U8, (20, 1, 1, 70), (1, 5, 5, 70)),
         _conv("lines", S8, (33, 3, 3, 40), (1, 14, 14, 40), "channels"),
         _conv("depth", F32, (1, 3, 3, 40), (1, 9, 9, 40), depthwise=True),

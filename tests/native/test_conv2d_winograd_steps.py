@@ -1,10 +1,13 @@
 """conv2d_winograd: 3x3 convolutions by Winograd's method, beside sums in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers.steps import at_level, every_level, run, run_all_ways
-from nnfast._native.conv import Conv2dWinogradF32, pack_winograd_f32, packed_bytes_winograd
+from nnfast._native import kernels
+from nnfast._native.conv import Conv2dWinogradF32, pack_winograd_f32, packed_bytes_winograd, winograd_suits
 from nnfast.ops import conv2d, window
 
 SHAPES = [(1, 4, 4, 16, 16, 1), (1, 5, 7, 3, 2, 1), (2, 9, 6, 17, 33, 0), (1, 1, 1, 5, 5, 1), (1, 13, 30, 40, 70, 1),
@@ -48,6 +51,27 @@ def test_equals_float64(shape, level):
     assert np.abs(actual - expected).max() < 4e-7 * size
     clamped = outputs(win, x, filter_, bias, level, 0, 6)
     assert clamped.tobytes() == np.clip(actual, np.float32(0), np.float32(6)).tobytes()
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512"])
+@pytest.mark.parametrize("level2", [1 << 20, 2 << 20], ids=["1 MB", "2 MB"])
+def test_where_it_pays(level, level2):
+    """From four patches on; with many weights not where products are fast beside what reads them."""
+    if level not in kernels.levels():
+        pytest.skip(f"the processor has no {level}")
+    kernels.set_caches((32 << 10, level2))
+    try:
+        with at_level(level):
+            def suits(size, channels, units, batch=1):
+                return winograd_suits(geometry(size, size, 1), batch, units, channels)
+
+            assert suits(28, 16, 64) and suits(28, 128, 128) and suits(14, 512, 512)
+            assert suits(8, 64, 64) and suits(7, 96, 96) and suits(4, 64, 64, batch=16)
+            assert not suits(28, 3, 64) and not suits(28, 64, 3) and not suits(2, 64, 64) and not suits(3, 256, 256)
+            assert suits(7, 256, 256) == (level == "avx2" or level2 == 1 << 20)
+            assert not winograd_suits(replace(geometry(28, 28, 1), stride=(2, 2)), 1, 64, 64)
+    finally:
+        kernels.set_caches(None)
 
 
 @every_level

@@ -9,7 +9,7 @@ all finite are computed again, product by product.
 """
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport nnf_kernel, pick, tuning
+from .kernels cimport NNF_ISA_AVX512, nnf_kernel, pick, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 from .engine import aligned_bytes
@@ -55,6 +55,19 @@ cdef extern from "math.h":
 cdef enum:
     APART = 16          # floats between the matrices of a block: powers of two would fall into the same cache sets
     WINOGRAD_ROWS = 16           # most rows of a convolution tile
+    WINOGRAD_NARROWEST = 16      # channels and units: fewer waste the width of the kernels
+    # What else costs time, in multiply-adds, fitted to 234 layers at each of AVX2 and AVX-512 (Emerald Rapids): a sum
+    # of products, to begin and to store, there and in plain products; of each output its share of the transforms, for
+    # each channel and unit. Fewer patches than WINOGRAD_FEW take no less time.
+    WINOGRAD_SUM = 8
+    PLAIN_SUM = 8
+    WINOGRAD_TRANSFORM = 12
+    WINOGRAD_FEW = 2
+    # A byte of weights costs a quarter where half of level 2 holds them, one behind that; at AVX-512 a half and one and
+    # a half, and twice that with a level 2 of twice this size: there products run at twice the rate, and what lies
+    # behind is slow. More than WINOGRAD_MOST may come from memory in every run.
+    WINOGRAD_LEVEL2 = 1 << 20
+    WINOGRAD_MOST = 16 << 20
 
 
 cdef struct winograd:
@@ -193,14 +206,31 @@ cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int
             item += 1
 
 
+cdef double weights_cost_f32(double nbytes):
+    cdef double larger = max(1.0, tuning().level2 / <double>WINOGRAD_LEVEL2), near, middle
+    cdef double cost = 0.5, far = 2
+    if pick("conv2d_f32_nhwc").isa == NNF_ISA_AVX512:
+        cost, far = larger, 3 * larger
+    near = min(nbytes, tuning().level2 / 2.0)
+    middle = min(nbytes, <double>WINOGRAD_MOST) - near
+    return (cost * near + far * max(middle, 0.0) + (far + 4) * max(nbytes - WINOGRAD_MOST, 0.0)) / 2
+
+
 def winograd_suits(window, size_t batch, size_t units, size_t channels):
     """Whether a convolution can and should run as this step."""
     if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
         return False
-    # Narrow products waste the kernel's width, few patches its height, and 36 matrices have to come from somewhere.
-    cdef size_t patches = batch * ((window.output[0] + 3) // 4) * ((window.output[1] + 3) // 4)
-    return channels >= 16 and units >= 16 and patches >= 12 \
-        and pick("conv2d_winograd_input_f32_nhwc").isa == pick("conv2d_f32_nhwc").isa
+    cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+    if channels < WINOGRAD_NARROWEST or units < WINOGRAD_NARROWEST \
+            or pick("conv2d_winograd_input_f32_nhwc").isa != row.isa:
+        return False
+    cdef double outputs = batch * window.output[0] * window.output[1], columns = wide(row, units)
+    cdef double patches = batch * ((window.output[0] + 3) // 4) * ((window.output[1] + 3) // 4)
+    cdef double sums = max(patches, <double>WINOGRAD_FEW) * NNF_WINOGRAD_PRODUCTS * columns
+    cdef double transforms = patches * NNF_WINOGRAD_OUT**2 * WINOGRAD_TRANSFORM * (channels + units)
+    cdef double weights = sizeof(float) * channels * columns
+    return sums * (channels + WINOGRAD_SUM) + transforms + weights_cost_f32(NNF_WINOGRAD_PRODUCTS * weights) \
+        < outputs * (9.0 * channels + PLAIN_SUM) * columns + weights_cost_f32(9 * weights)
 
 
 cdef inline size_t panel_bytes(size_t channels, size_t n) noexcept nogil:

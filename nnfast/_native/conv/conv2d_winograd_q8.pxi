@@ -242,7 +242,8 @@ cdef double wide(const nnf_kernel *row, size_t units):
 
 
 cdef double weights_cost(double nbytes):
-    cdef double larger = max(1.0, tuning().level2 / <double>WINOGRAD_Q8_LEVEL2), limit = 2.0 * tuning().level2, far, near
+    cdef double larger = max(1.0, tuning().level2 / <double>WINOGRAD_Q8_LEVEL2)
+    cdef double limit = 2.0 * tuning().level2, far, near
     if pick("conv2d_qu8_qs8c_nhwc").isa == NNF_ISA_AVX512VNNI:
         limit, far = limit / (larger * larger), WINOGRAD_Q8_FAR * larger
     else:
