@@ -40,17 +40,19 @@ void nnf_check_conv2d_winograd_input_f32_nhwc(nnf_check *c, const nnf_kernel *tw
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t n = 0; n < 40; n++) {
             const size_t channels = sizes[s], pixel = channels + nnf_check_below(c, 3);
-            nnf_winograd_patch p = {.channels = channels, .pixel = pixel, .row = 7 * pixel, .bottom = IN, .right = IN,
-                                    .stride = channels + nnf_check_below(c, 3)};
+            const int is_line = n % 8 > 3;
+            const size_t lines = is_line ? 1 : IN;
+            nnf_winograd_patch p = {.channels = channels, .pixel = pixel, .row = 7 * pixel, .bottom = lines, .right = IN,
+                                    .stride = channels + nnf_check_below(c, 3), .is_line = is_line};
             if (n % 4) {
-                p.bottom = nnf_check_below(c, IN + 1), p.top = nnf_check_below(c, p.bottom + 1);
+                p.bottom = nnf_check_below(c, lines + 1), p.top = nnf_check_below(c, p.bottom + 1);
                 p.right = nnf_check_below(c, IN + 1), p.left = nnf_check_below(c, p.right + 1);
             }
             /* The buffer holds the inputs that are inside and no others. */
             const bool none = p.top == p.bottom || p.left == p.right;
             const size_t before = p.top * p.row + p.left * pixel;
             const size_t count = none ? 0 : (p.bottom - 1) * p.row + (p.right - 1) * pixel + channels - before;
-            const size_t written = (PRODUCTS - 1) * p.stride + channels;
+            const size_t products = nnf_winograd_products(is_line), written = (products - 1) * p.stride + channels;
             float *x = nnf_check_alloc(c, 4 * count), *expected = nnf_check_alloc(c, 4 * written);
             float *actual = nnf_check_alloc(c, 4 * written), *scale = nnf_check_alloc(c, 4 * written);
             memset(scale, 0, 4 * written);
@@ -59,26 +61,29 @@ void nnf_check_conv2d_winograd_input_f32_nhwc(nnf_check *c, const nnf_kernel *tw
             fast(&p, x - before, actual);
             for (size_t j = 0; j < channels; j++) {
                 double d[PRODUCTS];
-                for (size_t k = 0; k < PRODUCTS; k++) {
+                for (size_t k = 0; k < products; k++) {
                     const bool inside = k / IN >= p.top && k / IN < p.bottom && k % IN >= p.left && k % IN < p.right;
                     d[k] = inside ? fabs((double)(x - before)[k / IN * p.row + k % IN * pixel + j]) : 0;
                 }
-                for (size_t i = 0; i < IN; i++)
+                for (size_t i = 0; i < IN && !is_line; i++)
                     magnitudes_in(d + i, IN);
-                for (size_t i = 0; i < IN; i++)
+                for (size_t i = 0; i < lines; i++)
                     magnitudes_in(d + i * IN, 1);
-                for (size_t k = 0; k < PRODUCTS; k++)
+                for (size_t k = 0; k < products; k++)
                     scale[k * p.stride + j] = (float)d[k];
             }
             nnf_check_f32(c, expected, actual, written, scale, 8);
-            nnf_check_done(c, "channels=%zu rows %zu-%zu columns %zu-%zu", channels, p.top, p.bottom, p.left, p.right);
+            nnf_check_done(c, "channels=%zu line=%d rows %zu-%zu columns %zu-%zu", channels, is_line, p.top, p.bottom,
+                           p.left, p.right);
         }
     }
-    const nnf_winograd_patch p = {.channels = 64, .pixel = 64, .row = 64 * 28, .bottom = IN, .right = IN,
-                                  .stride = 64 * 24 + 16};
+    nnf_winograd_patch p = {.channels = 64, .pixel = 64, .row = 64 * 28, .bottom = IN, .right = IN,
+                            .stride = 64 * 24 + 16};
     float *x = nnf_check_alloc(c, 4 * IN * p.row), *v = nnf_check_alloc(c, 4 * PRODUCTS * p.stride);
     nnf_check_fill_f32(c, x, IN * p.row, -1, 1);
     NNF_BENCH(c, "64", 64 * PRODUCTS, fast(&p, x, v));
+    p.is_line = 1, p.bottom = 1;
+    NNF_BENCH(c, "line 64", 64 * IN, fast(&p, x, v));
     nnf_check_done(c, "bench");
 }
 
@@ -92,12 +97,13 @@ void nnf_check_conv2d_winograd_output_f32_nhwc(nnf_check *c, const nnf_kernel *t
         for (size_t n = 0; n < 40; n++) {
             const size_t channels = sizes[s], pixel = channels + nnf_check_below(c, 3);
             const bool clamp = nnf_check_below(c, 2);
+            const int is_line = n % 2;
             const nnf_winograd_result p = {
                 .channels = channels, .pixel = pixel, .row = 5 * pixel, .stride = channels + nnf_check_below(c, 3),
-                .height = 1 + nnf_check_below(c, OUT), .width = 1 + nnf_check_below(c, OUT),
-                .lo = clamp ? 0 : -INFINITY, .hi = clamp ? 6 : INFINITY,
+                .height = is_line ? 1 : 1 + nnf_check_below(c, OUT), .width = 1 + nnf_check_below(c, OUT),
+                .lo = clamp ? 0 : -INFINITY, .hi = clamp ? 6 : INFINITY, .is_line = is_line,
             };
-            const size_t read = (PRODUCTS - 1) * p.stride + channels;
+            const size_t products = nnf_winograd_products(is_line), read = (products - 1) * p.stride + channels;
             const size_t written = (p.height - 1) * p.row + (p.width - 1) * pixel + channels;
             float *m = nnf_check_alloc(c, 4 * read), *bias = nnf_check_alloc(c, 4 * channels);
             float *expected = nnf_check_alloc(c, 4 * written), *actual = nnf_check_alloc(c, 4 * written);
@@ -107,17 +113,17 @@ void nnf_check_conv2d_winograd_output_f32_nhwc(nnf_check *c, const nnf_kernel *t
             nnf_check_fill_f32(c, bias, channels, -1, 1);
             const size_t kind = nnf_check_below(c, 4), odd = nnf_check_below(c, channels);
             if (kind == 0)
-                m[nnf_check_below(c, PRODUCTS) * p.stride + odd] = nnf_check_below(c, 2) ? NAN : INFINITY;
+                m[nnf_check_below(c, products) * p.stride + odd] = nnf_check_below(c, 2) ? NAN : INFINITY;
             const int first = slow(&p, m, bias, expected), second = fast(&p, m, bias, actual);
             nnf_check_s32(c, &(int32_t){kind != 0}, &(int32_t){first}, 1);
             nnf_check_s32(c, &(int32_t){first}, &(int32_t){second}, 1);
             for (size_t j = 0; j < channels; j++) {
                 double d[PRODUCTS];
-                for (size_t k = 0; k < PRODUCTS; k++)
+                for (size_t k = 0; k < products; k++)
                     d[k] = fabs((double)m[k * p.stride + j]);
-                for (size_t i = 0; i < IN; i++)
+                for (size_t i = 0; i < IN && !is_line; i++)
                     magnitudes_out(d + i, IN);
-                for (size_t i = 0; i < OUT; i++)
+                for (size_t i = 0; i < (is_line ? 1 : OUT); i++)
                     magnitudes_out(d + i * IN, 1);
                 for (size_t i = 0; i < p.height; i++) {
                     for (size_t k = 0; k < p.width; k++)
@@ -132,7 +138,8 @@ void nnf_check_conv2d_winograd_output_f32_nhwc(nnf_check *c, const nnf_kernel *t
                 }
             }
             nnf_check_f32(c, expected, actual, written, scale, 8);
-            nnf_check_done(c, "channels=%zu %zux%zu clamp=%d kind=%zu", channels, p.height, p.width, clamp, kind);
+            nnf_check_done(c, "channels=%zu line=%d %zux%zu clamp=%d kind=%zu", channels, is_line, p.height, p.width, clamp,
+                           kind);
         }
     }
     const nnf_winograd_result p = {.channels = 32, .pixel = 64, .row = 64 * 28, .stride = 32 * 24, .height = OUT,

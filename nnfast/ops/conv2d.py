@@ -246,8 +246,10 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
     elif place is None and matrix.taps is None and not matrix.is_turned \
             and conv.winograd_suits(win, batch, units, depth):
-        filter_ = np.ascontiguousarray(b.value(weights))  # to recompute outputs that are not finite
-        slots = constant(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
+        # To recompute outputs that are not finite; a window that lies has those of the filter's sides exchanged.
+        filter_ = np.ascontiguousarray(b.value(weights)).reshape(units, *win.filter, depth)
+        nbytes = conv.packed_bytes_winograd(win.filter, units, depth)
+        slots = constant(lambda: conv.pack_winograd_f32(filter_), nbytes, ())
         b.emit(conv.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
     else:
         slots = constant(lambda: conv.pack_conv2d_f32(matrix.value(), bias, groups, b.threads),

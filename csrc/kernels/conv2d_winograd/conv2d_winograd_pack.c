@@ -13,27 +13,45 @@ static const double g[NNF_WINOGRAD_IN][3] = {
     {0, 0, 1},
 };
 
-void nnf_pack_conv2d_winograd_f32(size_t units, size_t channels, size_t n, size_t panel, const float *filter,
-                                  float *packed)
+/* A row of G times three taps. */
+static double row_of(const double row[3], double first, double second, double third)
 {
-    const size_t panels = (units + n - 1) / n;
-    memset(packed, 0, panels * NNF_WINOGRAD_PRODUCTS * panel * sizeof *packed);
+    return row[0] * first + row[1] * second + row[2] * third;
+}
+
+static void pack_line(const float *w, size_t channels, size_t panel, float *to)
+{
+    for (size_t j = 0; j < NNF_WINOGRAD_IN; j++)
+        to[j * panel] = (float)row_of(g[j], w[0], w[channels], w[2 * channels]);
+}
+
+static void pack_patch(const float *w, size_t channels, size_t panel, float *to)
+{
+    double down[NNF_WINOGRAD_IN][3];
+    for (size_t i = 0; i < NNF_WINOGRAD_IN; i++) {
+        for (size_t j = 0; j < 3; j++)
+            down[i][j] = row_of(g[i], w[j * channels], w[(3 + j) * channels], w[(6 + j) * channels]);
+    }
+    for (size_t i = 0; i < NNF_WINOGRAD_IN; i++) {
+        for (size_t j = 0; j < NNF_WINOGRAD_IN; j++)
+            to[(i * NNF_WINOGRAD_IN + j) * panel] = (float)row_of(g[j], down[i][0], down[i][1], down[i][2]);
+    }
+}
+
+void nnf_pack_conv2d_winograd_f32(int is_line, size_t units, size_t channels, size_t n, size_t panel,
+                                  const float *filter, float *packed)
+{
+    const size_t panels = (units + n - 1) / n, products = nnf_winograd_products(is_line);
+    const size_t taps = is_line ? NNF_WINOGRAD_TAPS : NNF_WINOGRAD_TAPS * NNF_WINOGRAD_TAPS;
+    memset(packed, 0, panels * products * panel * sizeof *packed);
     for (size_t unit = 0; unit < units; unit++) {
-        float *to = packed + unit / n * NNF_WINOGRAD_PRODUCTS * panel + n + unit % n;
+        float *to = packed + unit / n * products * panel + n + unit % n;
         for (size_t c = 0; c < channels; c++, to += n) {
-            double down[NNF_WINOGRAD_IN][3];
-            for (size_t i = 0; i < NNF_WINOGRAD_IN; i++) {
-                for (size_t j = 0; j < 3; j++) {
-                    const float *w = filter + (unit * 9 + j) * channels + c;
-                    down[i][j] = g[i][0] * w[0] + g[i][1] * w[3 * channels] + g[i][2] * w[6 * channels];
-                }
-            }
-            for (size_t i = 0; i < NNF_WINOGRAD_IN; i++) {
-                for (size_t j = 0; j < NNF_WINOGRAD_IN; j++) {
-                    const double u = g[j][0] * down[i][0] + g[j][1] * down[i][1] + g[j][2] * down[i][2];
-                    to[(i * NNF_WINOGRAD_IN + j) * panel] = (float)u;
-                }
-            }
+            const float *w = filter + unit * taps * channels + c;
+            if (is_line)
+                pack_line(w, channels, panel, to);
+            else
+                pack_patch(w, channels, panel, to);
         }
     }
 }

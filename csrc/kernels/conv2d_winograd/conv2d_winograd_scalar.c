@@ -31,19 +31,20 @@ static void output_line(float *m, size_t step)
 
 void nnf_conv2d_winograd_input_f32_nhwc__scalar(const nnf_winograd_patch *p, const float *x, float *v)
 {
+    const size_t lines = p->is_line ? 1 : IN;
     for (size_t c = 0; c < p->channels; c++) {
         float d[IN * IN];
-        for (size_t i = 0; i < IN; i++) {
+        for (size_t i = 0; i < lines; i++) {
             for (size_t j = 0; j < IN; j++) {
                 const int inside = i >= p->top && i < p->bottom && j >= p->left && j < p->right;
                 d[i * IN + j] = inside ? x[i * p->row + j * p->pixel + c] : 0;
             }
         }
-        for (size_t j = 0; j < IN; j++)
+        for (size_t j = 0; j < IN && !p->is_line; j++)
             input_line(d + j, IN);
-        for (size_t i = 0; i < IN; i++)
+        for (size_t i = 0; i < lines; i++)
             input_line(d + i * IN, 1);
-        for (size_t k = 0; k < IN * IN; k++)
+        for (size_t k = 0; k < lines * IN; k++)
             v[k * p->stride + c] = d[k];
     }
 }
@@ -51,16 +52,17 @@ void nnf_conv2d_winograd_input_f32_nhwc__scalar(const nnf_winograd_patch *p, con
 int nnf_conv2d_winograd_output_f32_nhwc__scalar(const nnf_winograd_result *p, const float *m, const float *bias,
                                                 float *y)
 {
+    const size_t lines = p->is_line ? 1 : OUT, products = nnf_winograd_products(p->is_line);
     int finite = 1;
     for (size_t c = 0; c < p->channels; c++) {
         float d[IN * IN];
-        for (size_t k = 0; k < IN * IN; k++)
+        for (size_t k = 0; k < products; k++)
             d[k] = m[k * p->stride + c];
-        for (size_t j = 0; j < IN; j++)
+        for (size_t j = 0; j < IN && !p->is_line; j++)
             output_line(d + j, IN);
-        for (size_t i = 0; i < OUT; i++)
+        for (size_t i = 0; i < lines; i++)
             output_line(d + i * IN, 1);
-        for (size_t i = 0; i < OUT; i++) {
+        for (size_t i = 0; i < lines; i++) {
             for (size_t j = 0; j < OUT; j++) {
                 const float sum = d[i * IN + j] + bias[c];
                 finite &= isfinite(d[i * IN + j]) != 0;

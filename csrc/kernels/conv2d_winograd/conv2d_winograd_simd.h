@@ -35,20 +35,21 @@ INLINE void output_line(V *m, const int step)
     m[3 * step] = fmadd(all(NNF_WINOGRAD_A3), t, fmadd(all(NNF_WINOGRAD_B3), q, m[5 * step]));
 }
 
-/* The channels of `live`. whole: every input is inside. */
-INLINE void input_block(const nnf_winograd_patch *p, const float *x, float *v, M live, bool whole)
+/* The channels of `live`. lines: of inputs, IN or 1; whole: every one is inside. */
+INLINE void input_block(const nnf_winograd_patch *p, const float *x, float *v, M live, const size_t lines, bool whole)
 {
     const size_t row = p->row, pixel = p->pixel, stride = p->stride;
     V d[IN * IN];
     for (size_t j = 0; j < IN; j++, x += pixel) {
         NNF_UNROLL
-        for (size_t i = 0; i < IN; i++) {
+        for (size_t i = 0; i < lines; i++) {
             const bool inside = whole || (i >= p->top && i < p->bottom && j >= p->left && j < p->right);
             d[i * IN + j] = inside ? load(live, x + i * row) : zero();
         }
-        input_line(d + j, IN);
+        if (lines == IN)
+            input_line(d + j, IN);
     }
-    for (size_t i = 0; i < IN; i++) {
+    for (size_t i = 0; i < lines; i++) {
         input_line(d + i * IN, 1);
         NNF_UNROLL
         for (size_t j = 0; j < IN; j++, v += stride)
@@ -56,30 +57,40 @@ INLINE void input_block(const nnf_winograd_patch *p, const float *x, float *v, M
     }
 }
 
-void KERNEL(nnf_conv2d_winograd_input_f32_nhwc)(const nnf_winograd_patch *p, const float *x, float *v)
+INLINE void input_patch(const nnf_winograd_patch *p, const float *x, float *v, const size_t lines)
 {
     size_t c = 0;
-    if (p->top == 0 && p->left == 0 && p->bottom == IN && p->right == IN) {
+    if (p->top == 0 && p->left == 0 && p->bottom == lines && p->right == IN) {
         for (; c + LANES <= p->channels; c += LANES)
-            input_block(p, x + c, v + c, first_lanes(LANES), true);
+            input_block(p, x + c, v + c, first_lanes(LANES), lines, true);
     }
     for (; c < p->channels; c += LANES)
-        input_block(p, x + c, v + c, first_lanes(p->channels - c), false);
+        input_block(p, x + c, v + c, first_lanes(p->channels - c), lines, false);
 }
 
-/* The channels of `live`; adds outputs times 0 to `sum`: 0, or NaN where one is not finite. */
-INLINE V output_block(const nnf_winograd_result *p, const float *m, const float *bias, float *y, M live, V sum)
+void KERNEL(nnf_conv2d_winograd_input_f32_nhwc)(const nnf_winograd_patch *p, const float *x, float *v)
+{
+    if (p->is_line)
+        input_patch(p, x, v, 1);
+    else
+        input_patch(p, x, v, IN);
+}
+
+/* The channels of `live`; adds outputs times 0 to `sum`: 0, or NaN where one is not finite. lines: as above. */
+INLINE V output_block(const nnf_winograd_result *p, const float *m, const float *bias, float *y, M live, V sum,
+                      const size_t lines)
 {
     const V lo = all(p->lo), hi = all(p->hi), offset = load(live, bias);
     const size_t row = p->row, pixel = p->pixel, stride = p->stride, height = p->height, width = p->width;
     V d[IN * IN];
     for (size_t j = 0; j < IN; j++, m += stride) {
         NNF_UNROLL
-        for (size_t i = 0; i < IN; i++)
+        for (size_t i = 0; i < lines; i++)
             d[i * IN + j] = load(live, m + i * IN * stride);
-        output_line(d + j, IN);
+        if (lines == IN)
+            output_line(d + j, IN);
     }
-    for (size_t i = 0; i < OUT; i++) {
+    for (size_t i = 0; i < (lines == IN ? OUT : 1); i++) {
         output_line(d + i * IN, 1);
         NNF_UNROLL
         for (size_t j = 0; j < OUT; j++) {
@@ -91,16 +102,21 @@ INLINE V output_block(const nnf_winograd_result *p, const float *m, const float 
     return sum;
 }
 
-int KERNEL(nnf_conv2d_winograd_output_f32_nhwc)(const nnf_winograd_result *p, const float *m, const float *bias,
-                                                float *y)
+INLINE int output_patch(const nnf_winograd_result *p, const float *m, const float *bias, float *y, const size_t lines)
 {
     V sum = zero();
     size_t c = 0;
     for (; c + LANES <= p->channels; c += LANES)
-        sum = output_block(p, m + c, bias + c, y + c, first_lanes(LANES), sum);
+        sum = output_block(p, m + c, bias + c, y + c, first_lanes(LANES), sum, lines);
     if (c < p->channels)
-        sum = output_block(p, m + c, bias + c, y + c, first_lanes(p->channels - c), sum);
+        sum = output_block(p, m + c, bias + c, y + c, first_lanes(p->channels - c), sum, lines);
     return !has_nan(sum);
+}
+
+int KERNEL(nnf_conv2d_winograd_output_f32_nhwc)(const nnf_winograd_result *p, const float *m, const float *bias,
+                                                float *y)
+{
+    return p->is_line ? output_patch(p, m, bias, y, 1) : output_patch(p, m, bias, y, IN);
 }
 
 #endif

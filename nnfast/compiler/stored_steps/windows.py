@@ -75,11 +75,12 @@ class Conv2dWinogradF32(StepWithArrays):
         self.window.check()
         filter_, bias = plan.array(self.filter), plan.array(self.bias)
         require(filter_.dtype == bias.dtype == np.float32 and filter_.ndim == 4 and bias.ndim == 1
-                and filter_.shape[:3] == (len(bias), 3, 3), "a filter for another kernel")
+                and filter_.shape[:3] == (len(bias), *self.window.filter), "a filter for another kernel")
         units, channels = filter_.shape[0], filter_.shape[3]
         require(conv.winograd_suits(self.window, self.batch, units, channels), "a window for another kernel")
         x, w, y = self.slots
-        return ([(x, self.window.read(self.batch, channels, 4)), (w, conv.packed_bytes_winograd(units, channels))],
+        packed = conv.packed_bytes_winograd(self.window.filter, units, channels)
+        return ([(x, self.window.read(self.batch, channels, 4)), (w, packed)],
                 [(y, self.window.made(self.batch, units, 4))])
 
 
