@@ -188,7 +188,7 @@ def test_states_are_not_shared(device):
 
 
 def test_constants_that_are_gone(device):
-    prepared = device.prepare(models.wide_model(2, 8))
+    prepared = device.prepare(models.wide_model(2, 2))
     with pytest.raises(InvalidArgument, match="map batch: is 2, .* keep the nnfast.Model"):
         prepared.map([], batch=2)
     assert list(prepared.map([])) == []

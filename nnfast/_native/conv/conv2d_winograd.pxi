@@ -73,10 +73,9 @@ cdef enum:
     WINOGRAD_LINE_TRANSFORM = 8
     WINOGRAD_LINE_PATCH = 1500
     WINOGRAD_FEW = 2
-    # A byte of weights costs a quarter where half of level 2 holds them, one behind that; at AVX-512 a half and one and
-    # a half, and twice that with a level 2 of twice this size: there products run at twice the rate, and what lies
-    # behind is slow. More than WINOGRAD_MOST may come from memory in every run.
-    WINOGRAD_LEVEL2 = 1 << 20
+    # Weights up to where they are near in most runs, and up to where they may come from memory in every run. Fixed, for
+    # floats must not depend on the machine's caches.
+    WINOGRAD_NEAR = 1 << 20
     WINOGRAD_MOST = 16 << 20
 
 
@@ -264,13 +263,11 @@ cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int
 
 
 cdef double weights_cost_f32(double nbytes):
-    cdef double larger = max(1.0, tuning().level2 / <double>WINOGRAD_LEVEL2), near, middle
-    cdef double cost = 0.5, far = 2
+    cdef double near = min(nbytes, <double>WINOGRAD_NEAR), middle = min(nbytes, <double>WINOGRAD_MOST) - near
+    cdef double far = nbytes - near - middle
     if pick("conv2d_f32_nhwc").isa == NNF_ISA_AVX512:
-        cost, far = larger, 3 * larger
-    near = min(nbytes, tuning().level2 / 2.0)
-    middle = min(nbytes, <double>WINOGRAD_MOST) - near
-    return (cost * near + far * max(middle, 0.0) + (far + 4) * max(nbytes - WINOGRAD_MOST, 0.0)) / 2
+        return near + 3 * middle + 5 * far
+    return near / 4 + middle + 3 * far
 
 
 cdef bint is_line_of(filter_) except -1:
