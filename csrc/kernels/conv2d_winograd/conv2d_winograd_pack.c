@@ -44,14 +44,18 @@ void nnf_pack_conv2d_winograd_f32(int is_line, size_t units, size_t channels, si
     const size_t panels = (units + n - 1) / n, products = nnf_winograd_products(is_line);
     const size_t taps = is_line ? NNF_WINOGRAD_TAPS : NNF_WINOGRAD_TAPS * NNF_WINOGRAD_TAPS;
     memset(packed, 0, panels * products * panel * sizeof *packed);
-    for (size_t unit = 0; unit < units; unit++) {
-        float *to = packed + unit / n * products * panel + n + unit % n;
-        for (size_t c = 0; c < channels; c++, to += n) {
-            const float *w = filter + unit * taps * channels + c;
-            if (is_line)
-                pack_line(w, channels, panel, to);
-            else
-                pack_patch(w, channels, panel, to);
+    for (size_t first = 0; first < units; first += n, packed += products * panel) {
+        const size_t here = units - first < n ? units - first : n;
+        /* Units innermost, which lie side by side: a line of the cache is written once. */
+        for (size_t c = 0; c < channels; c++) {
+            const float *w = filter + first * taps * channels + c;
+            float *to = packed + n + c * n;
+            for (size_t unit = 0; unit < here; unit++, w += taps * channels, to++) {
+                if (is_line)
+                    pack_line(w, channels, panel, to);
+                else
+                    pack_patch(w, channels, panel, to);
+            }
         }
     }
 }
