@@ -39,8 +39,8 @@ static inline V exponential_at_ends(V x)
     return times_power(zero_above(least, x, add(e, all(1.0f))), n);
 }
 
-/* The same for x <= 88, with 0 for what is below 2^-126: the parts of a sum or a gate, which nobody would miss. Products
- * and quotients of subnormals cost some processors more than a hundred cycles a vector. */
+/* The same for x <= 88, with 0 for what is below 2^-126, for parts of a sum and for gates: products and quotients of
+ * subnormals cost some processors more than a hundred cycles a vector. */
 static inline V exponential(V x)
 {
     const V least = all(-87.3365f);

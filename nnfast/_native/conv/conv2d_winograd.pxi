@@ -96,7 +96,7 @@ cdef struct winograd:
     nnf_conv2d_winograd_input_f32_nhwc_fn transform
     nnf_conv2d_winograd_output_f32_nhwc_fn finish
     winograd_axis down, across
-    bint is_line                                    # of 3 taps
+    bint is_line, is_upright                        # 3 taps side by side or one above the other
     size_t matrices                                 # products of a patch
     size_t batch, channels, units
     size_t patches, blocks, panels                  # of everything
@@ -122,7 +122,9 @@ cdef winograd_axis made_axis(size_t size, size_t out, size_t head, size_t taps, 
 
 cdef inline size_t steps(size_t distance, size_t step, size_t most) noexcept nogil:
     """Steps that reach a distance, at most so many."""
-    return min((distance + step - 1) // step, most)
+    if step > 1:    # a division for each patch is worth avoiding
+        distance = (distance + step - 1) // step
+    return min(distance, most)
 
 
 cdef inline winograd_reach reach_of(const winograd_axis *a, size_t place) noexcept nogil:
@@ -152,12 +154,12 @@ cdef void transform_block(const winograd *p, const float *x, size_t first, size_
     w.stride = p.most * p.channels + APART
     w.is_line = p.is_line
     w.row, w.pixel = p.down.step * row, p.across.step * p.channels
-    if p.is_line and p.down.taps > 1:
+    if p.is_upright:
         w.pixel = w.row
     for patch in range(first, last):
         image = patch_of(p, patch, &y, &column)
         line, other = column, y
-        if p.is_line and p.down.taps > 1:
+        if p.is_upright:
             line, other = y, column
         w.left, w.right, w.top, w.bottom = line.low, line.high, other.low, other.high
         p.transform(&w, x + (image * p.down.size + y.first) * row + column.first * p.channels
@@ -198,18 +200,17 @@ cdef void finish_panel(const winograd *p, const float *x, const float *products,
     cdef nnf_winograd_result w
     cdef winograd_reach row, column
     cdef size_t patch, image, unit = panel * p.n
-    cdef bint is_upright = p.is_line and p.down.taps > 1
     w.channels = min(p.n, p.units - unit)
     w.stride = p.most * p.n
     w.lo, w.hi, w.is_line = p.lo, p.hi, p.is_line
     w.row, w.pixel = p.down.step * p.across.out * p.units, p.across.step * p.units
-    if is_upright:
+    if p.is_upright:
         w.pixel = w.row
     for patch in range(first, last):
         image = patch_of(p, patch, &row, &column)
         if row.made == 0 or column.made == 0:
             continue
-        w.height, w.width = (column.made, row.made) if is_upright else (row.made, column.made)
+        w.height, w.width = (column.made, row.made) if p.is_upright else (row.made, column.made)
         if not p.finish(&w, products + (patch - first) * p.n, p.bias + unit,
                         y + ((image * p.down.out + row.first) * p.across.out + column.first) * p.units + unit):
             plain_patch(p, x, image, &row, &column, unit, w.channels, y)
@@ -321,8 +322,9 @@ def pack_winograd_f32(const float[:, :, :, ::1] filter):
     array."""
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
     cdef size_t units = filter.shape[0], channels = filter.shape[3]
-    cdef bint is_line = filter.shape[1] == 1 or filter.shape[2] == 1
-    packed = aligned_bytes(packed_bytes_winograd((filter.shape[1], filter.shape[2]), units, channels))
+    sides = filter.shape[1], filter.shape[2]
+    cdef bint is_line = is_line_of(sides)
+    packed = aligned_bytes(packed_bytes_winograd(sides, units, channels))
     cdef unsigned char[::1] to = packed
     with nogil:
         nnf_pack_conv2d_winograd_f32(is_line, units, channels, row.n, panel_bytes(channels, row.n) // sizeof(float),
@@ -355,6 +357,7 @@ cdef class Conv2dWinogradF32(Step):
         p.batch, p.channels, p.units = batch, filter.shape[3], filter.shape[0]
         p.down, p.across = axis_of_window(window, 0), axis_of_window(window, 1)
         p.is_line = is_line_of(window.filter)
+        p.is_upright = p.is_line and p.down.taps > 1
         p.matrices = nnf_winograd_products(p.is_line)
         p.m, p.n = row.m, row.n
         p.panel = panel_bytes(p.channels, p.n) // sizeof(float)
