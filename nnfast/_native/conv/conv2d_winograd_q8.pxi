@@ -90,9 +90,9 @@ cdef enum:
     # Twice that of a byte of weights: up to twice the size of level 2 they are near in most runs, others are not
     WINOGRAD_Q8_NEAR = 1
     WINOGRAD_Q8_FAR = 6
-    # The level 2 of processors where a byte costs so much. With one of twice that size, weights that are not near cost
-    # half as much, but twice as much beside VNNI of 512 bits, whose products run at twice the rate there; then those
-    # that are near end at half of level 2.
+    # The size of level 2 at which a byte costs so much. Where it is twice as large, a byte that is not near costs half
+    # as much; beside VNNI of 512 bits, whose products run at twice the rate there, it costs twice as much, and only
+    # weights up to half of level 2 are near.
     WINOGRAD_Q8_LEVEL2 = 1 << 20
 
 

@@ -118,7 +118,7 @@ static inline V split_power(V x, V *power)
 }
 
 static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
-/* Whether a shorter way of vectors with no end among their numbers is worth that question. */
+/* Whether all_above costs less than what a shorter way behind it saves. */
 enum { CHEAP_ALL_ABOVE = 1 };
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) == 255; }

@@ -78,7 +78,7 @@ static inline V split_power(V x, V *power)
 }
 
 static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
-/* Whether a shorter way of vectors with no end among their numbers is worth that question. */
+/* Whether all_above costs less than what a shorter way behind it saves. */
 enum { CHEAP_ALL_ABOVE = 0 };
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) == 0xFFFF; }

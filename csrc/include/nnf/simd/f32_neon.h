@@ -118,7 +118,7 @@ static inline V split_power(V x, V *power)
 }
 
 static inline V size_of(V x) { return vabsq_f32(x); }
-/* Whether a shorter way of vectors with no end among their numbers is worth that question. */
+/* Whether all_above costs less than what a shorter way behind it saves. */
 enum { CHEAP_ALL_ABOVE = 0 };
 /* Whether a > b in each lane. */
 static inline int all_above(V a, V b) { return vminvq_u32(vcgtq_f32(a, b)) != 0; }
