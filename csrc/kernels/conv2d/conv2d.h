@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quantize/quantize.h"
+
 /* Width of the panel that has `columns` channels left, for a kernel of n columns. */
 static inline size_t nnf_conv2d_width(size_t columns, size_t n)
 {
@@ -159,6 +161,13 @@ static inline int nnf_conv2d_q8_wide(size_t m, size_t k)
     return k == NNF_CONV2D_Q8_BLOCK || m >= NNF_CONV2D_Q8_TALL;
 }
 
+/* How the sums of a tile become values: the codes of its rows, one each or (next: 0) the same, and the columns' scales. */
+typedef struct nnf_conv2d_q8_values {
+    const nnf_row_codes *row;
+    size_t next;
+    nnf_sum_scales by;
+} nnf_conv2d_q8_values;
+
 typedef struct nnf_conv2d_q8_tile {
     size_t rows, columns; /* 1..m, 1..n of the kernel */
     size_t groups;        /* of 4 inputs, by nnf_conv2d_q8_groups */
@@ -170,6 +179,7 @@ typedef struct nnf_conv2d_q8_tile {
     size_t ldc;
     int32_t zero_point, lo, hi; /* of the output, 0..255 */
     uint8_t flip;               /* 0x80 when the output is signed */
+    const nnf_conv2d_q8_values *values;
 } nnf_conv2d_q8_tile;
 
 /* conv2d_qs8_qs8c_nhwc is the same for signed codes at a, read as code ^ 0x80; only for kernels that need no gathered
@@ -177,7 +187,8 @@ typedef struct nnf_conv2d_q8_tile {
 typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 
 /* conv2d_s32_qu8_qs8c_nhwc has the same arguments and gives the sums themselves, each with its offset: int32 values at c,
- * 4-byte aligned, ldc in elements. Of a panel's header it reads the biases only. */
+ * 4-byte aligned, ldc in elements. Of a panel's header it reads the biases only. conv2d_f32_qu8_qs8c_nhwc gives the values
+ * of these sums, by `values`, which no other kernel reads. */
 
 /* Tiles of several output rows, from an image that nobody gathered: of pixel i of line l, block b of 64 codes lies at
  * tile.a + l * line + i * tile.lda + at[b]. What lies under no filter tap has zeros for weights. tile.rows: pixels of a

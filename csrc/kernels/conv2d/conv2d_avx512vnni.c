@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "conv2d_requantize_avx512.h"
+#include "conv2d_values_avx512.h"
 #include "nnf/unroll.h"
 
-enum { M = 12, N = 32 };
+enum { HEIGHT = 12, WIDTH = 32 };
+
+/* What a tile gives. */
+enum { TO_CODES, TO_SUMS, TO_VALUES };
 
 INLINE __m512i four(const uint8_t *a)
 {
@@ -15,14 +19,14 @@ INLINE __m512i four(const uint8_t *a)
     return _mm512_set1_epi32(codes);
 }
 
-INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int raw)
+INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int to)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
     const size_t lda = t->lda;
-    const int kind = raw ? NNF_CONV2D_ANY : nnf_conv2d_finish_kind(t, vectors);
-    __m512i sum[4][M][2];
+    const int kind = to == TO_CODES ? nnf_conv2d_finish_kind(t, vectors) : NNF_CONV2D_ANY;
+    __m512i sum[4][HEIGHT][2];
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
@@ -34,7 +38,7 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
         }
     }
     /* Three rows hang on one address, by multiples of lda. */
-    const uint8_t *a[M / 3];
+    const uint8_t *a[HEIGHT / 3];
     NNF_UNROLL
     for (int i = 0; i < rows; i += 3)
         a[i / 3] = t->a + (size_t)i * lda;
@@ -79,42 +83,51 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
                 sum[0][i][v] = _mm512_add_epi32(sum[0][i][v], sum[c][i][v]);
         }
     }
-    if (raw)
+    if (to == TO_SUMS)
         nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
+    else if (to == TO_VALUES)
+        nnf_conv2d_store_values(t, rows, vectors, sum[0]);
     else
         nnf_conv2d_finish_tile(t, rows, vectors, kind, sum[0]);
 }
 
-INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const int raw)
+INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const int to)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors, raw); break;
-    case 2: run(t, 2, vectors, raw); break;
-    case 3: run(t, 3, vectors, raw); break;
-    case 4: run(t, 4, vectors, raw); break;
-    case 5: run(t, 5, vectors, raw); break;
-    case 6: run(t, 6, vectors, raw); break;
-    case 7: run(t, 7, vectors, raw); break;
-    case 8: run(t, 8, vectors, raw); break;
-    case 9: run(t, 9, vectors, raw); break;
-    case 10: run(t, 10, vectors, raw); break;
-    case 11: run(t, 11, vectors, raw); break;
-    default: run(t, 12, vectors, raw); break;
+    case 1: run(t, 1, vectors, to); break;
+    case 2: run(t, 2, vectors, to); break;
+    case 3: run(t, 3, vectors, to); break;
+    case 4: run(t, 4, vectors, to); break;
+    case 5: run(t, 5, vectors, to); break;
+    case 6: run(t, 6, vectors, to); break;
+    case 7: run(t, 7, vectors, to); break;
+    case 8: run(t, 8, vectors, to); break;
+    case 9: run(t, 9, vectors, to); break;
+    case 10: run(t, 10, vectors, to); break;
+    case 11: run(t, 11, vectors, to); break;
+    default: run(t, 12, vectors, to); break;
     }
+}
+
+INLINE void run_tile(const nnf_conv2d_q8_tile *t, const int to)
+{
+    if (nnf_conv2d_width(t->columns, WIDTH) == WIDTH)
+        run_rows(t, 2, to);
+    else
+        run_rows(t, 1, to);
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 0);
-    else
-        run_rows(t, 1, 0);
+    run_tile(t, TO_CODES);
 }
 
 void nnf_conv2d_s32_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 1);
-    else
-        run_rows(t, 1, 1);
+    run_tile(t, TO_SUMS);
+}
+
+void nnf_conv2d_f32_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
+{
+    run_tile(t, TO_VALUES);
 }

@@ -80,6 +80,20 @@ void nnf_conv2d_s32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
     multiply_q8(t, 0, NULL, 1);
 }
 
+void nnf_conv2d_f32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    const nnf_conv2d_q8_values *values = t->values;
+    int32_t sums[M * N];
+    nnf_conv2d_q8_tile tile = *t;
+    tile.c = (uint8_t *)sums;
+    tile.ldc = N;
+    multiply_q8(&tile, 0, NULL, 1);
+    for (size_t i = 0; i < t->rows; i++) {
+        for (size_t j = 0; j < t->columns; j++)
+            ((float *)t->c)[i * t->ldc + j] = nnf_sum_value(sums[i * N + j], values->row + i * values->next, &values->by, j);
+    }
+}
+
 static void multiply_lines(const nnf_conv2d_q8_lines *p, const int flip)
 {
     nnf_conv2d_q8_tile t = p->tile;

@@ -47,8 +47,18 @@ typedef struct nnf_sum_scales {
     float lo, hi;
 } nnf_sum_scales;
 
-/* y[i * ldy + j] = clamp((x[i * ldx + j] - row->zero * weights[j]) * scale[j] * row->step + bias[j], lo, hi), for the
- * row codes `row + i * next`, where next is 0 or 1; in place if y is x, and ldy is ldx. */
+/* clamp((sum - row->zero * weights[j]) * scale[j] * row->step + bias[j], lo, hi) */
+static inline float nnf_sum_value(int32_t sum, const nnf_row_codes *row, const nnf_sum_scales *by, size_t j)
+{
+    const uint32_t excess = (uint32_t)row->zero * (uint32_t)by->weights[j];
+    const float plain = (float)(int32_t)((uint32_t)sum - excess);
+    float value = by->by_rows ? plain * (row->step * by->scale[j]) : plain * by->scale[j] * row->step;
+    value += by->bias[j];
+    return value < by->lo ? by->lo : value > by->hi ? by->hi : value;
+}
+
+/* y[i * ldy + j] = nnf_sum_value of x[i * ldx + j], for the row codes `row + i * next`, where next is 0 or 1; in place if
+ * y is x, and ldy is ldx. */
 typedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                                const nnf_row_codes *row, size_t next, const nnf_sum_scales *by, float *y,
                                                size_t ldy);

@@ -77,12 +77,7 @@ void nnf_dequantize_s32_f32_rows__scalar(size_t rows, size_t columns, const int3
                                          size_t ldy)
 {
     for (size_t i = 0; i < rows; i++, row += next) {
-        for (size_t j = 0; j < columns; j++) {
-            const uint32_t excess = (uint32_t)row->zero * (uint32_t)by->weights[j];
-            const float sum = (float)(int32_t)((uint32_t)x[i * ldx + j] - excess);
-            float value = by->by_rows ? sum * (row->step * by->scale[j]) : sum * by->scale[j] * row->step;
-            value += by->bias[j];
-            y[i * ldy + j] = value < by->lo ? by->lo : value > by->hi ? by->hi : value;
-        }
+        for (size_t j = 0; j < columns; j++)
+            y[i * ldy + j] = nnf_sum_value(x[i * ldx + j], row, by, j);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "nnf/unroll.h"
 #include "quantize/quantize.h"
+#include "quantize/quantize_sums_simd.h"
 
 /* The floats of register `part` of `count` codes, at most CODES. */
 INLINE V values(size_t count, const float *x, int part)
@@ -139,21 +140,18 @@ enum { SUM_ROWS = 8 };
 INLINE void sums_columns(size_t count, size_t rows, const int32_t *x, size_t ldx, const nnf_row_codes *row,
                          size_t next, const nnf_sum_scales *by, size_t at, float *y, size_t ldy)
 {
-    const M live = first_lanes(count);
-    const V lo = all(by->lo), hi = all(by->hi), scale = load(live, by->scale + at), bias = load(live, by->bias + at);
-    const S weights = s32_load(live, by->weights + at);
-    const int by_rows = by->by_rows;
+    const sum_columns c = sum_columns_at(by, at, count);
+    const M live = c.live;
     const size_t most = count == LANES ? 1 : SUM_ROWS;
+    sum_row here_by = sum_row_of(&c, row);
     for (size_t first = 0; first < rows; first += most) {
         const size_t here = rows - first < most ? rows - first : most;
         V value[SUM_ROWS];
         for (size_t i = 0; i < here; i++) {
             const int32_t *from = x + (first + i) * ldx + at;
-            const V step = all(row->step);
-            const S excess = s32_mul(s32_all(row->zero), weights);
-            const V sum = s32_values(s32_sub(count == LANES ? s32_load_whole(from) : s32_load(live, from), excess));
-            value[i] = between(lo, hi, add(by_rows ? mul(sum, mul(step, scale)) : mul(mul(sum, scale), step), bias));
-            row += next;
+            if (next)
+                here_by = sum_row_of(&c, row + first + i);
+            value[i] = sum_values(&c, &here_by, count == LANES ? s32_load_whole(from) : s32_load(live, from));
         }
         for (size_t i = 0; i < here; i++) {
             if (count == LANES)

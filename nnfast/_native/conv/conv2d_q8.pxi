@@ -32,13 +32,6 @@ cdef extern from "quantize/quantize.h":
                                                     const double *scale, const nnf_codes *codes, uint8_t *y,
                                                     size_t ldy) noexcept nogil
 
-    ctypedef struct nnf_sum_scales:
-        const int32_t *weights
-        const float *scale
-        const float *bias
-        bint by_rows
-        float lo, hi
-
     ctypedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                                     const nnf_row_codes *row, size_t next, const nnf_sum_scales *by,
                                                     float *y, size_t ldy) noexcept nogil
@@ -69,7 +62,8 @@ cdef struct conv2d_q8:
     nnf_codes codes
     nnf_requantize_s32_qu8_rows_fn requantize   # of the sums that the kernel gives; NULL where it gives codes
     const double *scale
-    nnf_dequantize_s32_f32_rows_fn dequantize   # of sums over codes that were made at run time, an image at a time
+    bint is_dynamic             # codes were made at run time, and floats come of them, an image at a time:
+    nnf_dequantize_s32_f32_rows_fn dequantize   # of the sums that the kernel gives; NULL where it gives values
     nnf_sum_scales by
     bint in_images              # padding of each image is the zero point of its codes
     size_t bytes                # of an output value
@@ -100,19 +94,35 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *i
             sums[r] *= <uint32_t>-p.weight_zero_point
 
 
-cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, const dynamic_codes *from_, size_t low,
-                          size_t unit, float *y) noexcept nogil:
-    """Values of a tile of sums whose first row is output pixel `low`, and whose first column belongs to `unit`."""
-    cdef size_t area = p.g.out_height * p.g.out_width, row = 0, image, end
-    cdef nnf_sum_scales by = p.by
-    by.weights = from_.sums + unit
-    by.scale += unit
-    by.bias = from_.bias + unit
-    while row < tile.rows:
+cdef void put_values(const conv2d_q8 *p, nnf_conv2d_q8_tile *tile, const dynamic_codes *from_, size_t low, size_t unit,
+                     float *y) noexcept nogil:
+    """Values of a tile whose first row is output pixel `low`, and whose first column belongs to `unit`."""
+    cdef size_t area = p.g.out_height * p.g.out_width, rows = tile.rows, row = 0, image, end
+    cdef nnf_conv2d_q8_values values
+    values.next = area == 1
+    values.by = p.by
+    values.by.weights = from_.sums + unit
+    values.by.scale += unit
+    values.by.bias = from_.bias + unit
+    if p.dequantize != NULL:
+        p.kernel(tile)
+    else:
+        tile.values = &values
+        tile.ldc = p.place.out_pixel
+    while row < rows:
         image = (low + row) // area
-        end = tile.rows if area == 1 else min(tile.rows, (image + 1) * area - low)
-        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * tile.ldc, tile.ldc, from_.images + image,
-                     area == 1, &by, y + row * p.place.out_pixel, p.place.out_pixel)
+        end = rows if area == 1 else min(rows, (image + 1) * area - low)
+        values.row = from_.images + image
+        if p.dequantize != NULL:
+            p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * tile.ldc, tile.ldc, values.row,
+                         values.next, &values.by, y + row * p.place.out_pixel, p.place.out_pixel)
+        else:
+            tile.rows = end - row
+            tile.c = <uint8_t *>(y + row * p.place.out_pixel)
+            p.kernel(tile)
+            tile.a += tile.rows * tile.lda
+            if tile.offset != NULL:
+                tile.offset += tile.rows
         row = end
 
 
@@ -128,7 +138,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     w.item, w.last = item, last
     tile.groups = p.groups
     tile.lda = p.g.pixel if p.direct else p.lda
-    cdef bint raw = p.requantize != NULL or p.dequantize != NULL
+    cdef bint raw = p.requantize != NULL or p.dequantize != NULL    # the kernel gives sums, which are no result
     tile.ldc = s.n if p.place.scattered else p.place.out_pixel
     tile.zero_point = p.codes.zero_point
     tile.lo = p.codes.lo
@@ -153,13 +163,14 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             tile.c = y + (low * p.place.out_pixel + w.panel * s.n) * p.bytes
             if p.place.scattered or raw:
                 tile.c = scratch + p.tile
-            p.kernel(&tile)
+            if p.is_dynamic:
+                put_values(p, &tile, from_, low, unit + w.panel * s.n,
+                           <float *>y + low * p.place.out_pixel + w.panel * s.n)
+            else:
+                p.kernel(&tile)
             if p.requantize != NULL:
                 p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, tile.ldc, p.scale + w.panel * s.n,
                              &p.codes, y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
-            elif p.dequantize != NULL:
-                dequantize_tile(p, &tile, from_, low, unit + w.panel * s.n,
-                                <float *>y + low * p.place.out_pixel + w.panel * s.n)
             elif p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
                         y + w.panel * s.n, tile.columns, 1)
@@ -175,7 +186,7 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     from_.images, from_.sums, from_.bias = NULL, NULL, NULL
     if p.in_images:
         from_.images = <const nnf_row_codes *>run.slot[step.slots[3]]
-    if p.dequantize != NULL:
+    if p.is_dynamic:
         from_.sums = <const int32_t *>run.slot[step.slots[4]]
         from_.bias = <const float *>run.slot[step.slots[5]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
@@ -292,6 +303,7 @@ cdef class Conv2dQ8(Step):
         cdef const float[::1] scales
         cdef const nnf_kernel *row = tiles_of(raw, units)
         cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
+        cdef const nnf_kernel *scaled = pick("conv2d_f32_qu8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
         cdef int shift = 128 if signed else 0
         self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
@@ -316,8 +328,13 @@ cdef class Conv2dQ8(Step):
                 raise ValueError("there must be a scale for each unit")
             self.keep = values
             self.p.by.scale = &scales[0]
-            self.p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
+            self.p.is_dynamic = True
             self.p.bytes = sizeof(float)
+            if scaled.isa == row.isa and scaled.n == row.n:     # from the same packed weights
+                row = scaled
+                self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
+            else:
+                self.p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
         elif scale is not None:
             if <size_t>scale.shape[0] != units:
                 raise ValueError("there must be a scale for each unit")
@@ -350,7 +367,7 @@ cdef class Conv2dQ8(Step):
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)
         self.scratch = self.p.tile
-        if raw:
+        if self.p.requantize != NULL or self.p.dequantize != NULL:
             self.p.sums = max(self.p.s.m * self.p.s.n, Q8_SUMS)
             self.scratch += self.p.sums * sizeof(int32_t)
         elif self.p.place.scattered:

@@ -3,6 +3,18 @@
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memset
 
+cdef extern from "quantize/quantize.h":
+    ctypedef struct nnf_row_codes:
+        float step
+        int32_t zero
+
+    ctypedef struct nnf_sum_scales:
+        const int32_t *weights
+        const float *scale
+        const float *bias
+        bint by_rows
+        float lo, hi
+
 cdef extern from "conv2d/conv2d.h":
     ctypedef struct nnf_conv2d_f32_tile:
         size_t rows
@@ -37,6 +49,11 @@ cdef extern from "conv2d/conv2d.h":
         const int32_t *multiplier
         const int32_t *exponent
 
+    ctypedef struct nnf_conv2d_q8_values:
+        const nnf_row_codes *row
+        size_t next
+        nnf_sum_scales by
+
     ctypedef struct nnf_conv2d_q8_tile:
         size_t rows
         size_t columns
@@ -51,6 +68,7 @@ cdef extern from "conv2d/conv2d.h":
         int32_t lo
         int32_t hi
         uint8_t flip
+        const nnf_conv2d_q8_values *values
 
     size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k) nogil
     void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,

@@ -18,11 +18,6 @@ cdef extern from "conv2d/conv2d_bf16.h":
     ctypedef void (*nnf_conv2d_gather_bf16_nhwc_fn)(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to,
                                                     size_t ldt) noexcept nogil
 
-cdef extern from "quantize/quantize.h":
-    ctypedef struct nnf_row_codes:
-        float step
-        int32_t zero
-
 
 ctypedef struct gathered_f32:
     const float **to            # addresses [taps][m]
