@@ -151,6 +151,10 @@ void nnf_check_quantize_row_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, c
     nnf_row_codes row;
     nnf_check_fill_f32(c, x, n, -8, 8);
     NNF_BENCH(c, "n=1024", n, fast(n, x, y, 1, &row));
+    const size_t several = 128 * 997;
+    float *rows = nnf_check_alloc(c, 4 * several);
+    nnf_check_fill_f32(c, rows, several, -8, 8);
+    NNF_BENCH(c, "997x128", several, for (size_t i = 0; i < several; i += 128) fast(128, rows + i, y, 1, &row));
     nnf_check_done(c, "bench");
 }
 

@@ -17,7 +17,9 @@ typedef struct nnf_row_scale {
 static inline int32_t nnf_row_zero(double lowest, double highest, double step)
 {
     const double low = lowest / step, high = highest / step;
-    double zero = 128 - low < 127 + high ? -128 - low : 127 - high;
+    /* An array, as a jump would be guessed wrong for every second row. */
+    const double from[2] = {127 - high, -128 - low};
+    double zero = from[128 - low < 127 + high];
     zero = zero > -128 ? zero < 127 ? zero : 127 : -128;
     const int32_t whole = (int32_t)zero;
     return whole + (zero - whole >= 0.5) - (zero - whole <= -0.5);
