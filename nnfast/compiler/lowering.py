@@ -48,6 +48,7 @@ class Lowering:
         self._stand_ins = {}       # operand number below zero -> stand-in
         self._stands_for = {}      # the same number -> operand
         self._unread = {}          # operand -> steps that write it, to be emitted before its first reader
+        self._made = {}            # key -> slots, of what several operations need
         self._group = {}           # slot -> representative
         self._count = 0
         self._node = None
@@ -97,6 +98,12 @@ class Lowering:
     def temp(self, nbytes):
         """Slot of `nbytes` bytes, live from the first to the last step that uses it."""
         return self._new(nbytes)
+
+    def once(self, key, make):
+        """The slots that make() returns, which emits the steps that write them; those of the first call for this key."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def const(self, array):
         """Slot of a constant array, which the plan keeps."""
@@ -261,7 +268,7 @@ class Lowering:
         if self._by_definition:
             return "native kernels are left out"
         outer, self._node = self._node, node
-        before, unread, applied = len(self.items), dict(self._unread), len(self._applied)
+        before, unread, made, applied = len(self.items), dict(self._unread), dict(self._made), len(self._applied)
         joined = [(name, passes.find(name).lower) for name in self._joins] if self._postponed else []
         for name, attempt in (*joined, (None, node.op.lower), *self._forms):
             answer = attempt(node, self)
@@ -273,7 +280,7 @@ class Lowering:
                     self._applied.append(name)
                 break
             del self.items[before:], self._applied[applied:]
-            self._unread = dict(unread)
+            self._unread, self._made = dict(unread), dict(made)
         self._node = outer
         return reason
 

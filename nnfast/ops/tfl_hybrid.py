@@ -72,11 +72,15 @@ def _scales(tensor):
 
 # -- native ----------------------------------------------------------------------------------------------------------
 def emit_codes(node, b, batch, is_asymmetric):
-    """Slots of the codes of the input's rows, and of how each was quantized."""
-    count = prod(node.inputs[0].shape)
-    codes, rows = b.temp(count), b.temp(ROW_BYTES * batch)
-    b.emit(QuantizeRowsF32((b.slot(node.inputs[0]), codes, rows), batch, count // batch, is_asymmetric))
-    return codes, rows
+    """Slots of the codes of the input's rows, and of how each was quantized; once for all operations that want them."""
+    count, source = prod(node.inputs[0].shape), b.slot(node.inputs[0])
+
+    def quantized():
+        codes, rows = b.temp(count), b.temp(ROW_BYTES * batch)
+        b.emit(QuantizeRowsF32((source, codes, rows), batch, count // batch, is_asymmetric))
+        return codes, rows
+
+    return b.once(("codes", source, batch, bool(is_asymmetric)), quantized)
 
 
 def _unit_scales(b, weights, units):

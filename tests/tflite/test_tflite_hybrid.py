@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nnfast
+from helpers.tflite.networks import Net
 from helpers.tflite.running import Const, One
 
 RANDOM = np.random.default_rng(15)
@@ -87,3 +88,19 @@ def test_embedding_lookup_beyond_the_rows():
               quants={"i1": (0.013, 0)})
     with pytest.raises(nnfast.Error, match="must be in"):
         one.run()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_operators_of_one_input_quantize_it_once(batch):
+    """Where they want the same rows of it; a tensor of other rows has codes of its own."""
+    net = Net("hybrid")
+    x = net.input(batch, 5, 32)
+    names = [net.dense(x, 24), net.dense(x, 40), net.dense(net.reshape(x, batch * 5, 32), 16), net.dense(x, 8)]
+    file = net.file(*names)
+    values = RANDOM.normal(0, 1, (batch, 5, 32)).astype(np.float32)
+    prepared = nnfast.Device().prepare(nnfast.load(file))
+    kernels = [row["kernel"] for row in prepared.explain().rows if "FULLY" in row["operation"]]
+    assert ["quantize_row" in kernel for kernel in kernels] == [True, False, True, False]
+    defined = nnfast.Device(without_passes=["native_kernels"]).prepare(nnfast.load(file))
+    for found, wanted in zip(prepared.run([values]), defined.run([values]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
