@@ -30,18 +30,27 @@ typedef void (*nnf_pool_q8_fn)(const nnf_pool *g, size_t first, size_t last, siz
 typedef void (*nnf_pool_q16_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
                                 const int16_t *x, int16_t *y, int32_t lo, int32_t hi);
 
-/* The part of one output's window that lies inside the image. */
+/* The part of one output's window that lies inside the image, along an axis: position of the first one; how many. */
+typedef struct nnf_pool_span {
+    size_t start, count;
+} nnf_pool_span;
+
+static inline nnf_pool_span nnf_pool_along(const nnf_axis *a, size_t output)
+{
+    const size_t from = output * a->stride, start = from > a->head ? from - a->head : 0;
+    const size_t stop = from + a->taps < a->head + a->size ? from + a->taps - a->head : a->size;
+    return (nnf_pool_span){start, stop - start};
+}
+
+/* Along both: first element, counted in the image; positions. */
 typedef struct nnf_pool_window {
-    size_t start, rows, columns; /* first element, counted in the image; positions */
+    size_t start, rows, columns;
 } nnf_pool_window;
 
-static inline nnf_pool_window nnf_pool_at(const nnf_pool *g, size_t row, size_t column)
+static inline nnf_pool_window nnf_pool_at(const nnf_pool *g, nnf_pool_span rows, size_t column)
 {
-    size_t top, bottom, left, right;
-    nnf_axis_taps(&g->y, row, &top, &bottom);
-    nnf_axis_taps(&g->x, column, &left, &right);
-    const size_t y = row * g->y.stride + top - g->y.head, x = column * g->x.stride + left - g->x.head;
-    return (nnf_pool_window){(y * g->x.size + x) * g->channels, bottom - top, right - left};
+    const nnf_pool_span columns = nnf_pool_along(&g->x, column);
+    return (nnf_pool_window){(rows.start * g->x.size + columns.start) * g->channels, rows.count, columns.count};
 }
 
 #endif

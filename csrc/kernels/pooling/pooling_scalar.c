@@ -7,8 +7,9 @@ static inline void pool_f32(const nnf_pool *g, size_t first, size_t last, size_t
                             float *y, float lo, float hi, bool average)
 {
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             for (size_t c = begin; c < end; c++) {
                 double sum = 0, most = -INFINITY;
                 for (size_t i = 0; i < w.rows; i++) {
@@ -29,8 +30,9 @@ void nnf_l2_pool2d_f32_nhwc__scalar(const nnf_pool *g, size_t first, size_t last
                                     const float *x, float *y, float lo, float hi)
 {
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             for (size_t c = begin; c < end; c++) {
                 double sum = 0;
                 for (size_t i = 0; i < w.rows; i++) {
@@ -58,8 +60,9 @@ static inline void pool_codes(const nnf_pool *g, size_t first, size_t last, size
 {
     size_t pixel = 0;
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, pixel += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             const int32_t n = (int32_t)(w.rows * w.columns);
             for (size_t c = begin; c < end; c++) {
                 int32_t sum = 0, most = lo;

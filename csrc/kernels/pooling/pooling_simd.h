@@ -56,13 +56,15 @@ INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int
     }
 }
 
-INLINE void pool_f32(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x, float *y,
+INLINE void pool_f32(const nnf_pool *pool, size_t first, size_t last, size_t begin, size_t end, const float *x, float *y,
                      float lo, float hi, const bool average)
 {
+    const nnf_pool own = *pool, *g = &own; /* which no store of codes or floats can change */
     const M every = first_lanes(LANES), live = first_lanes((end - begin) % LANES);
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             const float *from = x + w.start;
             size_t c = begin;
             for (; c + 4 * LANES <= end; c += 4 * LANES)
@@ -102,8 +104,9 @@ void KERNEL_DOUBLES(nnf_l2_pool2d_f32_nhwc)(const nnf_pool *g, size_t first, siz
                                             const float *x, float *y, float lo, float hi)
 {
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             size_t c = begin;
             for (; c + WIDE <= end; c += WIDE)
                 root_mean_square(g, &w, WIDE, x + w.start + c, y + c, lo, hi);
@@ -124,21 +127,50 @@ typedef struct code_pool {
 INLINE B more(const code_pool *p, B a, B b) { return p->is_signed ? u8_max_signed(a, b) : u8_max(a, b); }
 INLINE B less(const code_pool *p, B a, B b) { return p->is_signed ? u8_min_signed(a, b) : u8_min(a, b); }
 
-/* BYTES channels of one output, or fewer. */
-INLINE void max_codes(const code_pool *p, const nnf_pool_window *w, size_t channels, const uint8_t *x, uint8_t *y)
+/* One output, BYTES channels in each of `vectors`, or for 0 of them the first `channels`, fewer than BYTES. */
+INLINE void max_codes(const code_pool *p, size_t rows, size_t columns, const int whole, size_t channels,
+                      const uint8_t *x, uint8_t *y)
 {
+    const int vectors = whole ? whole : 1;
     const nnf_pool *g = p->g;
-    B most = u8_all((uint8_t)p->lo);
-    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+    B most[4];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++)
+        most[v] = u8_all((uint8_t)p->lo);
+#pragma GCC unroll 3
+    for (size_t i = 0; i < rows; i++, x += g->x.size * g->channels) {
         const uint8_t *at = x;
-        for (size_t j = 0; j < w->columns; j++, at += g->channels)
-            most = more(p, most, channels == BYTES ? u8_load_whole(at) : u8_load(channels, at));
+#pragma GCC unroll 3
+        for (size_t j = 0; j < columns; j++, at += g->channels) {
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++)
+                most[v] = more(p, most[v], whole ? u8_load_whole(at + BYTES * v) : u8_load(channels, at));
+        }
     }
-    most = less(p, most, u8_all((uint8_t)p->hi));
-    if (channels == BYTES)
-        u8_store_whole(y, most);
-    else
-        u8_store(y, channels, most);
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        most[v] = less(p, most[v], u8_all((uint8_t)p->hi));
+        if (whole)
+            u8_store_whole(y + BYTES * v, most[v]);
+        else
+            u8_store(y, channels, most[v]);
+    }
+}
+
+/* All channels of one output; of those that fill no vector, some once more, to the same codes. */
+INLINE void max_window(const code_pool *p, size_t rows, size_t columns, size_t channels, const uint8_t *x, uint8_t *y)
+{
+    size_t c = 0;
+    for (; c + 4 * BYTES <= channels; c += 4 * BYTES)
+        max_codes(p, rows, columns, 4, 0, x + c, y + c);
+    for (; c + 2 * BYTES <= channels; c += 2 * BYTES)
+        max_codes(p, rows, columns, 2, 0, x + c, y + c);
+    for (; c + BYTES <= channels; c += BYTES)
+        max_codes(p, rows, columns, 1, 0, x + c, y + c);
+    if (c < channels && c)
+        max_codes(p, rows, columns, 1, 0, x + channels - BYTES, y + channels - BYTES);
+    else if (c < channels)
+        max_codes(p, rows, columns, 0, channels, x, y);
 }
 
 /* So many codes fit into a sum of 16 bits. */
@@ -204,35 +236,34 @@ INLINE void average_codes(const code_pool *p, const nnf_pool_window *w, size_t c
     codes_store(y, channels, codes_between(p->lo, p->hi, codes_whole(value)));
 }
 
-INLINE void pool_q8(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
+INLINE void pool_q8(const nnf_pool *pool, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
                     uint8_t *y, int32_t lo, int32_t hi, const bool average, const bool is_signed)
 {
+    const nnf_pool own = *pool, *g = &own; /* which no store of codes or floats can change */
     const code_pool p = {g, lo, hi, is_signed};
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             const uint8_t *from = x + w.start;
-            size_t c = begin;
-            for (; c + BYTES <= end; c += BYTES) {
-                if (average)
-                    average_bytes(&p, &w, from + c, y + c);
+            if (!average) {
+                if (w.rows == 3 && w.columns == 3)
+                    max_window(&p, 3, 3, end - begin, from + begin, y + begin);
                 else
-                    max_codes(&p, &w, BYTES, from + c, y + c);
-            }
-            if (c == end)
+                    max_window(&p, w.rows, w.columns, end - begin, from + begin, y + begin);
                 continue;
-            if (c > begin && average) { /* some channels once more, to the same codes */
-                average_bytes(&p, &w, from + end - BYTES, y + end - BYTES);
-            } else if (c > begin) {
-                max_codes(&p, &w, BYTES, from + end - BYTES, y + end - BYTES);
-            } else if (!average) {
-                max_codes(&p, &w, (end - begin) % BYTES, from + c, y + c);
-            } else {
-                for (; c + CODES <= end; c += CODES)
-                    average_codes(&p, &w, CODES, from + c, y + c);
-                if (c < end)
-                    average_codes(&p, &w, (end - begin) % CODES, from + c, y + c);
             }
+            size_t c = begin;
+            for (; c + BYTES <= end; c += BYTES)
+                average_bytes(&p, &w, from + c, y + c);
+            if (c < end && c > begin) { /* some channels once more, to the same codes */
+                average_bytes(&p, &w, from + end - BYTES, y + end - BYTES);
+                continue;
+            }
+            for (; c + CODES <= end; c += CODES)
+                average_codes(&p, &w, CODES, from + c, y + c);
+            if (c < end)
+                average_codes(&p, &w, (end - begin) % CODES, from + c, y + c);
         }
     }
 }
@@ -282,12 +313,14 @@ INLINE void window_q16(const nnf_pool *g, const nnf_pool_window *w, const int wh
         memcpy(y, some, channels * sizeof *y);
 }
 
-INLINE void pool_q16(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const int16_t *x,
+INLINE void pool_q16(const nnf_pool *pool, size_t first, size_t last, size_t begin, size_t end, const int16_t *x,
                      int16_t *y, int32_t lo, int32_t hi, const bool average)
 {
+    const nnf_pool own = *pool, *g = &own; /* which no store of codes or floats can change */
     for (size_t row = first; row < last; row++) {
+        const nnf_pool_span rows = nnf_pool_along(&g->y, row);
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
-            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const nnf_pool_window w = nnf_pool_at(g, rows, column);
             const int16_t *from = x + w.start;
             size_t c = begin;
             for (; c + 4 * LANES <= end; c += 4 * LANES)
