@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "conv2d_requantize_avx512.h"
-#include "conv2d_values_avx512.h"
+#include "nnf/simd/s32_avx512.h"
 #include "nnf/unroll.h"
+
+#define STORE_FIRST(y, count, value) store(y, first_lanes(count), value)
+
+#include "conv2d_values_simd.h"
 
 enum { HEIGHT = 12, WIDTH = 32 };
 
@@ -86,7 +90,7 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
     if (to == TO_SUMS)
         nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
     else if (to == TO_VALUES)
-        nnf_conv2d_store_values(t, rows, vectors, sum[0]);
+        nnf_conv2d_store_values(t, 0, 0, t->columns, rows, vectors, sum[0]);
     else
         nnf_conv2d_finish_tile(t, rows, vectors, kind, sum[0]);
 }

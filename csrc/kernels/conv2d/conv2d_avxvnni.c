@@ -13,3 +13,8 @@ void nnf_conv2d_s32_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
 {
     multiply_tile(t, 1);
 }
+
+void nnf_conv2d_f32_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
+{
+    multiply_to_values(t);
+}

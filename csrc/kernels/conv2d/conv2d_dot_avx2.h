@@ -9,13 +9,26 @@
 #include <string.h>
 
 #include "conv2d_requantize_avx2.h"
+#include "nnf/partial_avx2.h"
+#include "nnf/simd/s32_avx2.h"
 #include "nnf/unroll.h"
 
+#define STORE_FIRST(y, count, value) nnf_store_f32_avx2(y, (ptrdiff_t)(count), value)
+
+#include "conv2d_values_simd.h"
+
 enum {
-    M = NNF_CONV2D_FINISH_M, /* rows that share a panel in the level 1 cache */
-    N = 16,
+    SHARING = NNF_CONV2D_FINISH_M, /* rows that share a panel in the level 1 cache */
+    WIDTH = NNF_CONV2D_FINISH_N,
     HIGH = 6  /* rows whose sums are in registers at once */
 };
+
+/* Columns of a panel, the first one `first`, and what their sums become: int32 at `sum`, [rows][WIDTH], or (NULL) values. */
+typedef struct panel_sums {
+    const int32_t *panel;
+    size_t first, columns;
+    int32_t *sum;
+} panel_sums;
 
 INLINE __m256i four(const uint8_t *a)
 {
@@ -24,11 +37,13 @@ INLINE __m256i four(const uint8_t *a)
     return _mm256_set1_epi32(codes);
 }
 
-INLINE void multiply(const uint8_t *a, size_t lda, size_t groups, const int32_t *panel, int32_t *sum, const int rows,
-                     const int vectors)
+INLINE void multiply(const nnf_conv2d_q8_tile *t, const panel_sums *p, size_t row, const int rows, const int vectors,
+                     const int to_values)
 {
     /* With few sums one per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 || vectors == 1 ? 2 : 1;
+    const size_t lda = t->lda, groups = t->groups;
+    const int32_t *panel = p->panel;
     const int8_t *w = nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
     __m256i s[4][HIGH][2];
     NNF_UNROLL
@@ -42,7 +57,7 @@ INLINE void multiply(const uint8_t *a, size_t lda, size_t groups, const int32_t 
         }
     }
     /* Three rows hang on one address, by multiples of lda. */
-    const uint8_t *at[2] = {a, a + 3 * lda};
+    const uint8_t *at[2] = {t->a + row * lda, t->a + (row + 3) * lda};
     size_t g = 0;
     for (; g + 4 <= groups; g += 4) {
         NNF_UNROLL
@@ -83,36 +98,56 @@ INLINE void multiply(const uint8_t *a, size_t lda, size_t groups, const int32_t 
             NNF_UNROLL
             for (int c = 1; c < chains; c++)
                 s[0][i][v] = _mm256_add_epi32(s[0][i][v], s[c][i][v]);
-            ((__m256i *)(sum + i * N))[v] = s[0][i][v];
+            if (!to_values)
+                ((__m256i *)(p->sum + (row + (size_t)i) * WIDTH))[v] = s[0][i][v];
         }
     }
+    if (to_values)
+        nnf_conv2d_store_values(t, row, p->first, p->columns, rows, vectors, s[0]);
 }
 
 /* All rows of a panel, by tiles of about equal height. */
-INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
+INLINE void multiply_panel(const nnf_conv2d_q8_tile *t, const panel_sums *p, const int vectors, const int to_values)
 {
-    (void)work;
     const size_t tiles = (t->rows + HIGH - 1) / HIGH, height = t->rows / tiles, taller = t->rows % tiles;
     for (size_t i = 0, tile = 0; tile < tiles; tile++) {
         const size_t rows = height + (tile < taller);
-        const uint8_t *a = t->a + i * t->lda;
-        int32_t *to = sum + i * N;
         switch (rows) {
-        case 1: multiply(a, t->lda, t->groups, panel, to, 1, vectors); break;
-        case 2: multiply(a, t->lda, t->groups, panel, to, 2, vectors); break;
-        case 3: multiply(a, t->lda, t->groups, panel, to, 3, vectors); break;
-        case 4: multiply(a, t->lda, t->groups, panel, to, 4, vectors); break;
-        case 5: multiply(a, t->lda, t->groups, panel, to, 5, vectors); break;
-        default: multiply(a, t->lda, t->groups, panel, to, 6, vectors); break;
+        case 1: multiply(t, p, i, 1, vectors, to_values); break;
+        case 2: multiply(t, p, i, 2, vectors, to_values); break;
+        case 3: multiply(t, p, i, 3, vectors, to_values); break;
+        case 4: multiply(t, p, i, 4, vectors, to_values); break;
+        case 5: multiply(t, p, i, 5, vectors, to_values); break;
+        default: multiply(t, p, i, 6, vectors, to_values); break;
         }
         i += rows;
     }
 }
 
+INLINE void sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
+{
+    (void)work;
+    const panel_sums p = {.panel = panel, .sum = sum};
+    multiply_panel(t, &p, vectors, 0);
+}
+
 INLINE void multiply_tile(const nnf_conv2d_q8_tile *t, const int raw)
 {
-    _Alignas(64) int32_t sum[M * N];
-    nnf_conv2d_each_panel(t, raw, NULL, sum, run_panel);
+    _Alignas(64) int32_t sum[SHARING * WIDTH];
+    nnf_conv2d_each_panel(t, raw, NULL, sum, sum_panel);
+}
+
+/* To values. */
+INLINE void multiply_to_values(const nnf_conv2d_q8_tile *t)
+{
+    panel_sums p = {.panel = t->w};
+    for (; p.first < t->columns; p.first += WIDTH, p.panel += nnf_conv2d_q8_panel(WIDTH, t->groups) / 4) {
+        p.columns = t->columns - p.first < WIDTH ? t->columns - p.first : WIDTH;
+        if (nnf_conv2d_width(p.columns, WIDTH) == WIDTH)
+            multiply_panel(t, &p, 2, 1);
+        else
+            multiply_panel(t, &p, 1, 1);
+    }
 }
 
 #endif
