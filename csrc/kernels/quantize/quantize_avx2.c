@@ -9,31 +9,20 @@
 
 #include "quantize/quantize_simd.h"
 
-/* A scale, and its inverse in two floats. */
-typedef struct {
-    V scale, most, inverse, rest;
-} unit;
-
-/* x / scale of eight values, to the nearest whole number, ties away from zero; NNF_QUANTIZE_FAR of a NaN and from there
- * on; -2^31, as which numbers without one are converted, where products overflow, which is far below 0.
- * Without a division, which takes longer than all the rest: the first quotient is less than a unit in its last place
- * off, so that what it leaves of x is exact. Times an inverse that is rounded once, this corrects it to the very float
- * that a division gives (Markstein's theorem). Where products are too small for normal floats it may be another, which
- * rounds to 0 as well. */
+/* Steps of eight values to the nearest whole number, ties away from zero; NNF_QUANTIZE_FAR of a NaN and from there on;
+ * -2^31, as which numbers without one are converted, where products overflow, which is far below 0. */
 static inline C nearest_steps(const float *x, const unit *by)
 {
     const V near = smaller(load_whole(x), by->most), half = bits_or(all(0.49999997f), bits_and(near, all(-0.0f)));
-    const V first = fmadd(near, by->inverse, mul(near, by->rest));
-    return _mm256_cvttps_epi32(add(fmadd(fnmadd(first, by->scale, near), by->inverse, first), half));
+    return _mm256_cvttps_epi32(add(quotient(near, by), half));
 }
 
 void nnf_quantize_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, float scale, int32_t zero_point,
                                         int32_t lo, int32_t hi)
 {
     size_t i = 0;
-    if (scale > 0x1p-60f && scale < 0x1p60f) { /* nothing that counts is near the ends of floats */
-        const float inverse = 1 / scale, rest = (float)(1 / (double)scale - (double)inverse);
-        const unit by = {all(scale), all(NNF_QUANTIZE_FAR * scale), all(inverse), all(rest)};
+    if (has_inverse(scale)) {
+        const unit by = unit_of(scale);
         const __m256i zero = _mm256_set1_epi16((short)(zero_point - lo)), most = _mm256_set1_epi8((char)(hi - lo));
         const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), least = _mm256_set1_epi8((char)lo);
         for (; i + 32 <= n; i += 32) {
@@ -48,44 +37,46 @@ void nnf_quantize_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, fl
 }
 
 /* Codes of eight values, yet to be clamped: steps to the nearest whole number, ties away from zero. A NaN is far below. */
-static inline __m256i row_steps(const float *x, __m256 factor, __m256i zero)
+static inline C row_steps(V values, V factor, C zero)
 {
-    const __m256 far = _mm256_set1_ps(NNF_ROW_FAR), near = _mm256_set1_ps(-NNF_ROW_FAR);
-    const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(x), factor);
-    const V steps[1] = {_mm256_min_ps(_mm256_max_ps(product, near), far)};
+    const V far = all(NNF_ROW_FAR), near = all(-NNF_ROW_FAR);
+    const V steps[1] = {_mm256_min_ps(_mm256_max_ps(mul(values, factor), near), far)};
     return _mm256_add_epi32(codes_nearest(steps), zero);
 }
 
 void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
 {
-    __m256 low = _mm256_setzero_ps(), high = low;
+    V low[2] = {zero(), zero()}, high[2] = {zero(), zero()};
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m256 values = _mm256_loadu_ps(x + i);
-        low = _mm256_min_ps(values, low); /* which stays where a value is a NaN */
-        high = _mm256_max_ps(values, high);
+    for (; i + 16 <= n; i += 16) { /* which stay where a value is a NaN */
+        const V first = load_whole(x + i), second = load_whole(x + i + 8);
+        low[0] = smaller(first, low[0]), low[1] = smaller(second, low[1]);
+        high[0] = larger(first, high[0]), high[1] = larger(second, high[1]);
     }
-    float lows[8], highs[8], lowest = 0, highest = 0;
-    _mm256_storeu_ps(lows, low);
-    _mm256_storeu_ps(highs, high);
-    for (int k = 0; k < 8; k++) {
-        lowest = lows[k] < lowest ? lows[k] : lowest;
-        highest = highs[k] > highest ? highs[k] : highest;
+    for (; i < n; i += LANES) {
+        const V values = load(first_lanes(n - i), x + i);
+        low[0] = smaller(values, low[0]);
+        high[0] = larger(values, high[0]);
     }
-    for (; i < n; i++) {
-        lowest = x[i] < lowest ? x[i] : lowest;
-        highest = x[i] > highest ? x[i] : highest;
-    }
-    const nnf_row_scale scale = nnf_row_scale_of(lowest, highest, is_asymmetric, row);
-    const __m256 factor = _mm256_set1_ps(scale.factor);
-    const __m256i zero = _mm256_set1_epi32(scale.zero), least = _mm256_set1_epi8((char)scale.lo);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), flip = _mm256_set1_epi8((char)0x80);
+    const nnf_row_scale scale = nnf_row_scale_of(-most_of(negative(smaller(low[0], low[1]))),
+                                                 most_of(larger(high[0], high[1])), is_asymmetric, row);
+    const V factor = all(scale.factor);
+    const C zero_point = codes_all(scale.zero), least = _mm256_set1_epi8((char)scale.lo);
+    const C order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), flip = _mm256_set1_epi8((char)0x80);
     for (i = 0; i + 32 <= n; i += 32) {
-        const __m256i first = _mm256_packs_epi32(row_steps(x + i, factor, zero), row_steps(x + i + 8, factor, zero));
-        const __m256i second = _mm256_packs_epi32(row_steps(x + i + 16, factor, zero), row_steps(x + i + 24, factor, zero));
-        const __m256i codes = _mm256_max_epi8(_mm256_packs_epi16(first, second), least);
-        _mm256_storeu_si256((__m256i *)(y + i), _mm256_xor_si256(_mm256_permutevar8x32_epi32(codes, order), flip));
+        C steps[4];
+        NNF_UNROLL
+        for (int k = 0; k < 4; k++)
+            steps[k] = row_steps(load_whole(x + i + 8 * k), factor, zero_point);
+        C codes = _mm256_packs_epi16(_mm256_packs_epi32(steps[0], steps[1]), _mm256_packs_epi32(steps[2], steps[3]));
+        codes = _mm256_xor_si256(_mm256_max_epi8(codes, least), flip);
+        _mm256_storeu_si256((__m256i *)(y + i), _mm256_permutevar8x32_epi32(codes, order));
     }
-    for (; i < n; i++)
-        y[i] = nnf_row_code(x[i], &scale);
+    for (; i < n; i += LANES) {
+        const C steps = row_steps(load(first_lanes(n - i), x + i), factor, zero_point);
+        const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(steps), _mm256_extracti128_si256(steps, 1));
+        const __m128i codes = _mm_max_epi8(_mm_packs_epi16(words, words), _mm256_castsi256_si128(least));
+        const __m128i moved = _mm_xor_si128(codes, _mm256_castsi256_si128(flip));
+        nnf_store_bytes(y + i, (uint64_t)_mm_cvtsi128_si64(moved), n - i);
+    }
 }

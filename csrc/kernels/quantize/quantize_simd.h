@@ -16,13 +16,42 @@ INLINE V values(size_t count, const float *x, int part)
     return count > before ? load(first_lanes(count - before), x + before) : zero();
 }
 
-INLINE void quantize_codes(size_t count, const float *x, uint8_t *y, V unit, int32_t zero_point, int32_t lo, int32_t hi)
+/* A scale, and its inverse in two floats; most: where the codes end. */
+typedef struct unit {
+    V scale, most, inverse, rest;
+} unit;
+
+/* Whether quotients by a scale can be had from its inverse: nothing that counts is near the ends of floats. */
+INLINE bool has_inverse(float scale) { return scale > 0x1p-60f && scale < 0x1p60f; }
+
+INLINE unit unit_of(float scale)
+{
+    const float inverse = 1 / scale, rest = (float)(1 / (double)scale - (double)inverse);
+    return (unit){all(scale), all(NNF_QUANTIZE_FAR * scale), all(inverse), all(rest)};
+}
+
+/* x / scale, of x up to `most`, without a division, which takes longer than all the rest: the first quotient is less than
+ * a unit in its last place off, so that what it leaves of x is exact. Times an inverse that is rounded once, this corrects
+ * it to the very float that a division gives (Markstein's theorem). Where products are too small for normal floats it may
+ * be another, which rounds to 0 as well. */
+INLINE V quotient(V x, const unit *by)
+{
+    const V first = fmadd(x, by->inverse, mul(x, by->rest));
+    return fmadd(fnmadd(first, by->scale, x), by->inverse, first);
+}
+
+/* by: of a scale that has an inverse, or NULL. */
+INLINE void quantize_codes(size_t count, const float *x, uint8_t *y, float scale, const unit *by, int32_t zero_point,
+                           int32_t lo, int32_t hi)
 {
     const V far = all(NNF_QUANTIZE_FAR);
     V steps[CODE_REGISTERS];
     NNF_UNROLL
-    for (int p = 0; p < CODE_REGISTERS; p++) /* a NaN is far */
-        steps[p] = larger(smaller(divide(values(count, x, p), unit), far), negative(far));
+    for (int p = 0; p < CODE_REGISTERS; p++) { /* a NaN is far */
+        const V value = values(count, x, p);
+        steps[p] = by ? quotient(larger(smaller(value, by->most), negative(by->most)), by)
+                      : larger(smaller(divide(value, all(scale)), far), negative(far));
+    }
     const C code = codes_between(lo, hi, codes_add(codes_nearest(steps), codes_all(zero_point)));
     if (count == CODES)
         codes_store_whole(y, code);
@@ -33,12 +62,14 @@ INLINE void quantize_codes(size_t count, const float *x, uint8_t *y, V unit, int
 void KERNEL(nnf_quantize_f32_qu8_flat)(size_t n, const float *x, uint8_t *y, float scale, int32_t zero_point,
                                        int32_t lo, int32_t hi)
 {
-    const V unit = all(scale);
+    const unit by = unit_of(scale);
     size_t i = 0;
-    for (; i + CODES <= n; i += CODES)
-        quantize_codes(CODES, x + i, y + i, unit, zero_point, lo, hi);
-    if (i < n)
-        quantize_codes(n % CODES, x + i, y + i, unit, zero_point, lo, hi);
+    if (has_inverse(scale)) {
+        for (; i + CODES <= n; i += CODES)
+            quantize_codes(CODES, x + i, y + i, scale, &by, zero_point, lo, hi);
+    }
+    for (; i < n; i += CODES)
+        quantize_codes(n - i < CODES ? n - i : CODES, x + i, y + i, scale, NULL, zero_point, lo, hi);
 }
 
 /* scale is NULL where all codes have that of the row. */
