@@ -9,6 +9,11 @@ RANGES = {"relu": (0, 8), "relu6": (0, 6), "logistic": (0, 255 / 256), "tanh": (
 """What quantized outputs cover; -8 to 8 otherwise."""
 
 
+def _pair(size):
+    """Height and width of a size that may be one number."""
+    return size if isinstance(size, tuple) else (size, size)
+
+
 class Net:
     """A network that grows; its methods take and give names of tensors."""
 
@@ -76,31 +81,40 @@ class Net:
         return weights, self.const(np.round(b / steps).astype(np.int32), scale=steps.tolist())
 
     def conv(self, x, units, size=3, stride=1, act="relu", dilation=1, groups=1):
-        """CONV_2D, padded as SAME; size: one number or height and width."""
+        """CONV_2D, padded as SAME; size, stride: one number or height and width."""
         _, height, width, channels = self.shape(x)
-        rows, columns = size if isinstance(size, tuple) else (size, size)
+        (rows, columns), (down, across) = _pair(size), _pair(stride)
         deep = channels // groups
         w, b = self._weights((units, rows, columns, deep), 0, rows * columns * deep, x)
-        fields = {"Padding": 0, "StrideW": stride, "StrideH": stride, "DilationWFactor": dilation,
+        fields = {"Padding": 0, "StrideW": across, "StrideH": down, "DilationWFactor": dilation,
                   "DilationHFactor": dilation, "FusedActivationFunction": ACTIVATIONS[act]}
-        return self.op("CONV_2D", [x, w, b], (1, -(-height // stride), -(-width // stride), units), "Conv2DOptions",
+        return self.op("CONV_2D", [x, w, b], (1, -(-height // down), -(-width // across), units), "Conv2DOptions",
                        RANGES.get(act), **fields)
 
     def depthwise(self, x, size=3, stride=1, act="relu6", dilation=1):
-        _, height, width, channels = self.shape(x)
-        rows, columns = size if isinstance(size, tuple) else (size, size)
+        batch, height, width, channels = self.shape(x)
+        rows, columns = _pair(size)
         w, b = self._weights((1, rows, columns, channels), 3, rows * columns, x)
         fields = {"Padding": 0, "StrideW": stride, "StrideH": stride, "DilationWFactor": dilation, "DepthMultiplier": 1,
                   "DilationHFactor": dilation, "FusedActivationFunction": ACTIVATIONS[act]}
-        return self.op("DEPTHWISE_CONV_2D", [x, w, b], (1, -(-height // stride), -(-width // stride), channels),
+        return self.op("DEPTHWISE_CONV_2D", [x, w, b], (batch, -(-height // stride), -(-width // stride), channels),
                        "DepthwiseConv2DOptions", RANGES.get(act), **fields)
 
     def transpose_conv(self, x, units, size=2, stride=2):
+        """TRANSPOSE_CONV; size, stride: as those of conv."""
         _, height, width, channels = self.shape(x)
-        w, b = self._weights((units, size, size, channels), 0, size * size * channels // stride // stride, x)
-        shape = (1, height * stride, width * stride, units)
+        (rows, columns), (down, across) = _pair(size), _pair(stride)
+        w, b = self._weights((units, rows, columns, channels), 0, rows * columns * channels // down // across, x)
+        shape = (1, height * down, width * across, units)
         return self.op("TRANSPOSE_CONV", [self.ints(*shape), w, x, b], shape, "TransposeConvOptions", Padding=0,
-                       StrideW=stride, StrideH=stride)
+                       StrideW=across, StrideH=down)
+
+    def apart(self, x, step, back=False):
+        """Every `step`th pixel of each axis as an image of a batch; back: those as the image that they were."""
+        batch, height, width, channels = self.shape(x)
+        kind, shape = ("BATCH_TO_SPACE_ND", (1, height * step, width * step, channels)) if back else (
+            "SPACE_TO_BATCH_ND", (step * step, height // step, width // step, channels))
+        return self.op(kind, [x, self.ints(step, step), self.const(np.zeros((2, 2), np.int32))], shape, like=x)
 
     def dense(self, x, units, act=None):
         """FULLY_CONNECTED of the last dimension."""
@@ -140,6 +154,16 @@ class Net:
     def leaky(self, x):
         return self.plain("LEAKY_RELU", x, (-1, 8), "LeakyReluOptions", Alpha=0.1)
 
+    def prelu(self, x):
+        """PRELU with a slope for each channel."""
+        channels = self.shape(x)[3]
+        slopes = self.floats(1, 1, channels, low=0, high=0.3) if self.kind != "int8" else self.const(
+            self.random.integers(0, 75, (1, 1, channels)).astype(np.int8), scale=[0.004])
+        return self.op("PRELU", [x, slopes], self.shape(x), None, (-2, 8))
+
+    def gelu(self, x, is_approximate=False):
+        return self.plain("GELU", x, options="GeluOptions", Approximate=is_approximate)
+
     def pool(self, x, size=2, stride=2, kind="MAX_POOL_2D"):
         _, height, width, channels = self.shape(x)
         return self.op(kind, [x], (1, -(-height // stride), -(-width // stride), channels), "Pool2DOptions", like=x,
@@ -148,6 +172,11 @@ class Net:
     def mean(self, x, *axes, keeps=True):
         shape = [1 if axis in axes else size for axis, size in enumerate(self.shape(x)) if keeps or axis not in axes]
         return self.op("MEAN", [x, self.ints(*axes)], shape, "ReducerOptions", KeepDims=keeps)
+
+    def largest(self, x, *axes):
+        """REDUCE_MAX, without the axes."""
+        shape = [size for axis, size in enumerate(self.shape(x)) if axis not in axes]
+        return self.op("REDUCE_MAX", [x, self.ints(*axes)], shape, "ReducerOptions", like=x, KeepDims=False)
 
     def concat(self, *parts, axis=3):
         shape = list(self.shape(parts[0]))
@@ -182,11 +211,12 @@ class Net:
         shape = [size + sum(pair) for size, pair in zip(self.shape(x), pairs, strict=True)]
         return self.op("PAD", [x, self.const(np.array(pairs, np.int32))], shape, like=x)
 
-    def resize(self, x, factor, kind="RESIZE_BILINEAR"):
+    def resize(self, x, factor, kind="RESIZE_BILINEAR", **fields):
         batch, height, width, channels = self.shape(x)
         size = height * factor, width * factor
         options = {"RESIZE_BILINEAR": "ResizeBilinearOptions"}.get(kind, "ResizeNearestNeighborOptions")
-        return self.op(kind, [x, self.ints(*size)], (batch, *size, channels), options, like=x, HalfPixelCenters=True)
+        return self.op(kind, [x, self.ints(*size)], (batch, *size, channels), options, like=x,
+                       **{"HalfPixelCenters": True, **fields})
 
     def softmax(self, x):
         return self.plain("SOFTMAX", x, RANGES["logistic"], "SoftmaxOptions", Beta=1.0)
@@ -206,6 +236,48 @@ class Net:
         factor = self.mul(self.plain("RSQRT", self.add(variance, self.const(np.array([1e-5], np.float32)))),
                           self.floats(deep))
         return self.add(self.mul(x, factor), self.two("SUB", self.floats(deep, low=-1), self.mul(mean, factor)))
+
+    def instance_norm(self, x):
+        """Each channel of the image by its own mean and variance."""
+        deep = self.shape(x)[3]
+        mean = self.mean(x, 1, 2)
+        variance = self.mean(self.op("SQUARED_DIFFERENCE", [x, mean], self.shape(x)), 1, 2)
+        factor = self.mul(self.plain("RSQRT", self.add(variance, self.const(np.array([1e-3], np.float32)))),
+                          self.floats(deep))
+        return self.add(self.mul(x, factor), self.two("SUB", self.floats(deep, low=-1), self.mul(mean, factor)))
+
+    def self_attention(self, x, heads, bias=None):
+        """Of [batch, rows, deep], before the last product; bias: what is added to scores."""
+        batch, rows, deep = self.shape(x)
+        each = deep // heads
+        q, k, v = (self.transpose(self.reshape(self.dense(x, deep), batch, rows, heads, each), 0, 2, 1, 3)
+                   for _ in range(3))
+        scores = self.mul(self.product(q, k, True), self.const(np.array([each ** -0.5], np.float32)))
+        weights = self.softmax(self.add(scores, bias) if bias else scores)
+        return self.reshape(self.transpose(self.product(weights, v), 0, 2, 1, 3), batch, rows, deep)
+
+    def embedding(self, words, deep, count):
+        """Rows of a table, [1, count, deep], by an input of `count` numbers below `words`."""
+        places = self._put(Tensor(f"t{len(self.tensors)}", (1, count), "int32"))
+        self.inputs.append(places)
+        table = self.const(self.random.standard_normal((words, deep)).astype(np.float32) * np.float32(0.5))
+        return self.op("GATHER", [table, places], (1, count, deep), "GatherOptions", Axis=0)
+
+    def lstm(self, x, units):
+        """UNIDIRECTIONAL_SEQUENCE_LSTM of [1, steps, deep]; one scale for all weights of a gate."""
+        _, steps, deep = self.shape(x)
+        gates = []
+        for columns in (deep, units):
+            for _ in range(4):
+                w = self.random.standard_normal((units, columns)).astype(np.float32) * np.float32(0.1)
+                scale = np.abs(w).max() / 127
+                gates.append(self.const(w) if self.kind == "f32" else
+                             self.const(np.round(w / scale).astype(np.int8), scale=[float(scale)]))
+        biases = [self.floats(units, low=-0.2, high=0.2) for _ in range(4)]
+        states = [self._put(Tensor(f"t{len(self.tensors)}", (1, units), "float32", variable=True)) for _ in range(2)]
+        inputs = [x, *gates, None, None, None, *biases, None, None, *states, None, None, None, None]
+        return self.op("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, (1, steps, units), "UnidirectionalSequenceLSTMOptions",
+                       FusedActivationFunction=4, TimeMajor=False)
 
     def squeeze_excite(self, x, few, hard=False):
         gate = self.conv(self.conv(self.mean(x, 1, 2), few, 1), self.shape(x)[3], 1, act=None)
