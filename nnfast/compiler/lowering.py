@@ -100,7 +100,7 @@ class Lowering:
         return self._new(nbytes)
 
     def once(self, key, make):
-        """The slots that make() returns, which emits the steps that write them; those of the first call for this key."""
+        """The slots that make() returned for this key, once, when it emitted the steps that write them."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
