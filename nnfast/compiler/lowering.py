@@ -22,8 +22,8 @@ class Lowering:
     """Collects the steps of one segment.
 
     A slot is a number that a frame maps to an address. Every operand gets one on first use; `temp` and `const` allocate
-    more. Operands that share memory form a group (`alias`), of which at most one member is bound from outside (segment
-    input, segment output or constant).
+    more. Operands that share memory form a group (`alias`, `part`), of which at most one member is bound from outside
+    (segment input, segment output or constant). Its representative has all of the memory.
     """
 
     def __init__(self, facts, threads, precision=None, packing=None, reserve=lambda nbytes: None, go_on=lambda: None,
@@ -37,19 +37,21 @@ class Lowering:
         self.sizes = {}            # slot -> bytes, of slots that may be placed in the arena
         self.constants = {}        # slot -> array
         self.bound = set()         # slots bound to memory from outside
+        self.in_pieces = set()     # representatives of groups of which some have a piece of the memory
         self.slot_of = {}          # operand -> slot
         self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
         self._forms = [(name, form.lower) for name, form in passes.chosen(passes.FORMS, without_passes)]
         self._joins = [name for name in passes.JOINED if name not in without_passes]
         self._postponed = {}       # operand -> node that writes it, once somebody reads it
         self._by_definition = "native_kernels" in without_passes
-        self._share = None if "share_memory" in without_passes else passes.find("share_memory").share
+        self._share = None if "share_memory" in without_passes else passes.find("share_memory")
         self._applied = []         # passes that have changed the node
         self._stand_ins = {}       # operand number below zero -> stand-in
         self._stands_for = {}      # the same number -> operand
         self._unread = {}          # operand -> steps that write it, to be emitted before its first reader
         self._made = {}            # key -> slots, of what several operations need
         self._group = {}           # slot -> representative
+        self._behind = {}          # slot -> bytes from the beginning of that one's memory to its own
         self._count = 0
         self._node = None
         self._packed = set()       # operands of the node that only packing has read
@@ -92,7 +94,7 @@ class Lowering:
         slot = self._count
         self._count += 1
         self.sizes[slot] = size
-        self._group[slot] = slot
+        self._group[slot], self._behind[slot] = slot, 0
         return slot
 
     def temp(self, nbytes):
@@ -141,22 +143,38 @@ class Lowering:
 
     def root(self, slot):
         """Representative of the slot's group: the bound member if there is one."""
-        group = self._group
+        group, behind = self._group, self._behind
         while group[slot] != slot:
+            behind[slot] += behind[group[slot]]
             group[slot] = slot = group[group[slot]]  # path halving
         return slot
+
+    def behind(self, slot):
+        """Bytes from the beginning of the memory of the slot's group to its own."""
+        bytes_ = 0
+        while self._group[slot] != slot:
+            bytes_ += self._behind[slot]
+            slot = self._group[slot]
+        return bytes_
 
     def alias(self, output, input):
         """Let output number `output` of the node share the memory of input number `input`; False if impossible."""
         target, source = self.slot(self._node.outputs[output]), self.slot(self._node.inputs[input])
-        shared = self._share is not None and self._share(self, target, source)
-        if shared:
-            self._applied.append("share_memory")
-        return shared
+        return self._shared(self._share is not None and self._share.share(self, target, source))
 
-    def unite(self, root, other):
-        """Merge the group of one representative into that of another."""
-        self._group[root] = other
+    def part(self, tensor, whole, offset):
+        """Let a tensor have the memory of another from a byte on; False if impossible."""
+        target, source = self.slot(tensor), self.slot(whole)
+        return self._shared(self._share is not None and self._share.share_part(self, target, source, offset))
+
+    def _shared(self, is_shared):
+        if is_shared:
+            self._applied.append("share_memory")
+        return is_shared
+
+    def unite(self, root, other, offset=0):
+        """Merge the group of one representative into that of another, from a byte of its memory on."""
+        self._group[root], self._behind[root] = other, offset
 
     @property
     def slots(self):

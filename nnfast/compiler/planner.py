@@ -300,7 +300,7 @@ def _memory(lowering, go_on):
         if slot == root:
             continue
         if root in offsets:
-            offsets[slot] = offsets[root]
+            offsets[slot] = offsets[root] + lowering.behind(slot)
         elif root in constants:
             constants[slot] = constants[root]
         else:

@@ -35,9 +35,18 @@ def copy_box(b, source, output, first, count, stride):
     along = dense(source.shape, item)
     # An empty box may start past the end; nothing is read from it.
     start = 0 if 0 in count else sum(at * step for at, step in zip(first, along, strict=True))
+    if _is_one_run(source.shape, count, stride) and b.part(output, source, start):
+        return None
     b.emit(StridedCopy((b.slot(source), b.slot(output)), count, [n * step for n, step in zip(stride, along)],
                        dense(count, item), item, 0, start))
     return None
+
+
+def _is_one_run(shape, count, stride):
+    """Whether a box has elements one behind the other, and any at all."""
+    axis = next((axis for axis, size in enumerate(count) if size != 1), len(count))
+    is_dense = all(step == 1 for step in stride[axis:]) and list(count[axis + 1:]) == list(shape[axis + 1:])
+    return is_dense and 0 not in count
 
 
 def copy_choice(b, source, output, indices, shape=None):
@@ -54,7 +63,7 @@ def copy_choice(b, source, output, indices, shape=None):
 
 
 def copy_apart(b, source, outputs, axis, sizes):
-    """Emit the copies of parts of `source`, of these sizes along an axis, to outputs of their own."""
+    """Emit the copies of parts of `source`, of these sizes along an axis, to outputs that cannot lie in its memory."""
     item, slot = source.dtype.itemsize, b.slot(source)
     before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:])
     if 2 <= len(outputs) <= 4 and {size * after for size in sizes} == {1} and item <= 8:
@@ -63,7 +72,8 @@ def copy_apart(b, source, outputs, axis, sizes):
     at, whole = 0, source.shape[axis] * after * item
     for size, output in zip(sizes, outputs, strict=True):
         part = size * after * item
-        b.emit(StridedCopy((slot, b.slot(output)), (before,), (whole,), (part,), part, 0, at))
+        if before != 1 or part == 0 or not b.part(output, source, at):
+            b.emit(StridedCopy((slot, b.slot(output)), (before,), (whole,), (part,), part, 0, at))
         at += part
 
 

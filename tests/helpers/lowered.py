@@ -69,6 +69,9 @@ class Build(Packs):
     def alias(self, output, input):
         return False
 
+    def part(self, tensor_, whole, offset):
+        return False
+
     def emit(self, step, declines=False):
         self.steps.append(step)
 
