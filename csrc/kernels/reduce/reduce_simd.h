@@ -80,7 +80,7 @@ INLINE void rows(enum op op, const nnf_reduce *p, size_t n, const float *x, floa
 INLINE void some_columns(enum op op, const int whole, M live, const nnf_reduce *p, const float *x, float *y)
 {
     const int vectors = whole ? whole : 1;
-    state s[2];
+    state s[4];
     NNF_UNROLL
     for (int v = 0; v < vectors; v++)
         s[v] = start(op);
@@ -108,6 +108,8 @@ INLINE void some_columns(enum op op, const int whole, M live, const nnf_reduce *
 INLINE void columns(enum op op, const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     size_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        some_columns(op, 4, first_lanes(LANES), p, x + i, y + i);
     for (; i + 2 * LANES <= n; i += 2 * LANES)
         some_columns(op, 2, first_lanes(LANES), p, x + i, y + i);
     for (; i + LANES <= n; i += LANES)
