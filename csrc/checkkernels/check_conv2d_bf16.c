@@ -1,5 +1,6 @@
 #include "check.h"
 #include "checks.h"
+#include "conv2d_layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -92,9 +93,6 @@ static void check_bf16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
     nnf_check_done(c, "rows=%zu columns=%zu taps=%zu depth=%zu keep=%zu+%zu/%zu clamp=%g..%g", p.rows, p.columns, p.taps,
                    p.depth, p.at, p.line, p.span, (double)p.lo, (double)p.hi);
 }
-
-/* Pointwise layers of a well-known net: pixels, output channels, input channels. */
-static const size_t layers[][3] = {{3136, 64, 32}, {784, 256, 128}, {196, 512, 512}, {49, 1024, 1024}, {1, 1024, 1024}};
 
 static void layer_bf16(const nnf_kernel *kernel, const size_t *layer, const uint16_t *a, const unsigned char *w,
                        float *y)

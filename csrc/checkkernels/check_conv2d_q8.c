@@ -1,14 +1,12 @@
 #include "check.h"
 #include "checks.h"
+#include "conv2d_layers.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "conv2d/conv2d.h"
-
-/* Pointwise layers of a well-known net: pixels, output channels, input channels. */
-static const size_t layers[][3] = {{3136, 64, 32}, {784, 256, 128}, {196, 512, 512}, {49, 1024, 1024}, {1, 1024, 1024}};
 
 typedef struct problem_q8 {
     size_t rows, columns, depth, lda;
