@@ -1,6 +1,7 @@
 """Steps of the convolutions: CONV_2D in each type and form, DEPTHWISE_CONV_2D, and the packing of their weights."""
 
 include "conv/declarations.pxi"
+include "conv/multipliers.pxi"
 include "conv/product.pxi"
 include "conv/gather.pxi"
 include "conv/placement.pxi"

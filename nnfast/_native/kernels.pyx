@@ -1,5 +1,7 @@
 """The kernel registry, the instruction level in force, and the sizes that follow from the caches."""
 
+from libc.stdint cimport uintptr_t
+
 import os
 
 from .. import config
@@ -26,6 +28,7 @@ cdef enum:
 cdef int detected_level = -1
 cdef int effective_level = -1
 cdef bint is_tuned = False
+cdef dict picks = {}        # (op, level) -> address of the row that pick() found
 
 
 def _number(str name):
@@ -107,9 +110,15 @@ cdef void release_tiles() noexcept nogil:
 
 
 cdef const nnf_kernel *pick(str op) except NULL:
-    cdef const nnf_kernel *row = nnf_kernel_pick(op.encode(), _effective())
+    cdef tuple key = (op, _effective())
+    cdef object found = picks.get(key)
+    cdef const nnf_kernel *row
+    if found is not None:
+        return <const nnf_kernel *><uintptr_t>found
+    row = nnf_kernel_pick(op.encode(), _effective())
     if row == NULL:
         raise LookupError(f"no kernel computes {op}")
+    picks[key] = <uintptr_t>row
     return row
 
 

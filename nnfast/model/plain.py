@@ -51,7 +51,7 @@ def is_plain(operand):
             return False
         size *= dim
     if kind == _T.TENSOR_QUANT8_SYMM_PER_CHANNEL:
-        if not _is_withheld(operand.channel_quant, dims):
+        if not _is_plain_quant(operand.channel_quant, dims):
             return False
     elif operand.channel_quant is not None:
         return False
@@ -65,7 +65,20 @@ def is_plain(operand):
         and data.dtype == dtype and data.shape == dims
 
 
-def _is_withheld(quant, dims):
-    """Whether there are scales for the channels of these dimensions, but no numbers to look at."""
-    return type(quant) is ChannelQuant and type(quant.scales) is Withheld and type(quant.dim) is int \
-        and 0 <= quant.dim < len(dims) and dims[quant.dim] > 0 and quant.scales.shape == (dims[quant.dim],)
+def _is_plain_quant(quant, dims):
+    """Whether there are scales for the channels of these dimensions, and their numbers are right or withheld."""
+    if type(quant) is not ChannelQuant or type(quant.dim) is not int or not 0 <= quant.dim < len(dims) \
+            or dims[quant.dim] < 1:
+        return False
+    if type(quant.scales) is Withheld:
+        return quant.scales.shape == (dims[quant.dim],)
+    return type(quant.scales) is tuple and len(quant.scales) == dims[quant.dim] and are_scales(quant.scales)
+
+
+def are_scales(values):
+    """True if all values of a sequence are numbers that are finite and positive as float32."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return array.ndim == 1 and bool(((array >= FLOAT32_TINY) & (array <= FLOAT32_MAX)).all())

@@ -3,7 +3,7 @@
 Scales are float32. Products of scales are formed in float32 and only then widened to double.
 """
 
-from math import ceil, floor
+from math import ceil, floor, frexp
 
 import numpy as np
 
@@ -24,9 +24,12 @@ def quantize_multipliers(values):
 
 
 def quantize_multiplier(value):
-    """(multiplier, exponent) with value ~ multiplier / 2**31 * 2**exponent, as Python ints."""
-    multiplier, exponent = quantize_multipliers(value)
-    return int(multiplier), int(exponent)
+    """(multiplier, exponent) with value ~ multiplier / 2**31 * 2**exponent, as Python ints; value: finite, >= 0."""
+    fraction, exponent = frexp(value)
+    multiplier = floor(fraction * 2147483648.0 + 0.5)
+    if multiplier == 1 << 31:
+        multiplier, exponent = multiplier >> 1, exponent + 1
+    return (0, 0) if exponent < -31 else (multiplier, exponent)
 
 
 def scale_product(scale_in, scale_weight):
@@ -46,7 +49,7 @@ def conv_multiplier(scale_in, scale_weight, scale_out, product_type=np.float32):
     with np.errstate(over="ignore"):
         product = (product_type(np.float32(scale_in)) * weights).astype(np.float64)
     multiplier = product / float(np.float32(scale_out))
-    return float(multiplier) if np.ndim(scale_weight) == 0 else multiplier
+    return multiplier if weights.ndim else float(multiplier)
 
 
 def srdhm(a, b):

@@ -14,14 +14,13 @@ from .. import pace
 from ..checks import counted, shown
 from ..errors import InvalidArgument
 from . import proof
-from .plain import is_plain
+from .plain import are_scales, is_plain
 from .types import (
     ARITHMETICS,
     CONSTANT_LIFETIMES,
     DTYPES,
     EXTENSION_NAME,
     FLOAT32_MAX,
-    FLOAT32_TINY,
     OEM_TYPES,
     QUANT_RANGE,
     QUANTIZED_TYPES,
@@ -266,7 +265,7 @@ def _check_channel_quant(path, operand):
     _sequence(quant.scales, f"{path}.channel_quant.scales")
     if len(quant.scales) != channels:
         _fail(path, f"has {len(quant.scales)} channel scales, must be {channels} (dimension {quant.dim})")
-    if _all_positive(quant.scales):
+    if are_scales(quant.scales):
         return
     for channel, value in enumerate(quant.scales):
         scale = _float32(value)
@@ -282,15 +281,6 @@ def _check_parameters(path, operand):
         _fail(path, f"has parameters of an extension, must have none for {type_name(operand.type)}")
     if not isinstance(parameters, bytes):
         _fail(path, f"parameters are {type(parameters).__name__}, must be bytes")
-
-
-def _all_positive(scales):
-    """True when all are numbers that are finite and positive as float32: the common case, at once."""
-    try:
-        values = np.asarray(scales, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return values.ndim == 1 and bool(((values >= FLOAT32_TINY) & (values <= FLOAT32_MAX)).all())
 
 
 def _check_size(path, operand):

@@ -180,14 +180,14 @@ class Matrix:
         elif self.joined[0] > 1:
             count, units = self.joined
             places = np.arange(self.units) // units % count
-            joined = np.full((self.units, *values.shape[1:3], count, values.shape[3]), _zero_point(self.weights),
-                             values.dtype)
+            joined = np.full((self.units, *values.shape[1:3], count, values.shape[3]),
+                             requantize.zero_point(self.weights), values.dtype)
             joined[np.arange(self.units), :, :, places] = values
             values = joined
         return np.ascontiguousarray(values.reshape(self.units, -1))
 
     def _nothing(self):
-        return np.full((self.units, self.channels), _zero_point(self.weights), self.weights.dtype)
+        return np.full((self.units, self.channels), requantize.zero_point(self.weights), self.weights.dtype)
 
     def slot(self, b):
         """Slot of the array, of computed weights, or of constant ones for a step that packs."""
@@ -260,15 +260,11 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
-def _zero_point(weights):
-    return 0 if weights.channel_quant is not None else weights.zero_point
-
-
 def _scales(node, count, once):
     """int32 multipliers and exponents of so many units."""
     finish = requantize.requantizer(node)
     scale = (0, 0) if once else (finish.multiplier, finish.exponent)
-    return [np.ascontiguousarray(np.broadcast_to(np.int32(v), count)) for v in scale]
+    return [v if np.size(v) == count else np.full(count, v, np.int32) for v in scale]
 
 
 def suiting_patch(b, weights, shape, zero_point, signed):
@@ -309,7 +305,7 @@ def emit_grouped(node, b, matrix, win, groups):
     (batch, _, _, channels), units = source.shape, matrix.units
     signed = source.dtype == np.int8
     if not is_quant8(source) or weights.value is None or node["bias"].value is None or requantize.rounds_once(node) \
-            or _zero_point(weights) != (0 if weights.dtype == np.int8 else 128) \
+            or requantize.zero_point(weights) != (0 if weights.dtype == np.int8 else 128) \
             or not conv.grouped_q8_suits(groups, channels, units):
         return False
 
@@ -342,7 +338,7 @@ def _emit_narrow(node, b, matrix, shape, place, target):
 def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     """As emit, for 8-bit codes."""
     source, weights, (win, batch, channels, units) = node["input"], matrix.weights, shape
-    zero_point = _zero_point(weights)
+    zero_point = requantize.zero_point(weights)
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
     is_plain = not once and not is_computed and zero_point == (0 if weights.dtype == np.int8 else 128)

@@ -97,7 +97,8 @@ def _lower(node, b):
         shape = win, units, multiplier, source.zero_point, requantize.codes(node), source.dtype == np.int8
 
         def pack():
-            weights, scale = requantize.centred(filter_, filter_.value).astype(np.int16), requantize.requantizer(node)
+            weights, scale = filter_.value.astype(np.int16), requantize.requantizer(node)
+            weights -= requantize.zero_point(filter_)
             return native.pack_depthwise_q8(weights, bias.value, scale.multiplier, scale.exponent, shape)
 
         packed = b.packed([filter_], np.uint8, pack, lambda found: native.fits_depthwise_q8(found, shape), True)

@@ -5,6 +5,7 @@ All three have the input as operand 0, the weights as operand 1 and the bias as 
 
 import numpy as np
 
+from .._native import conv
 from ..model import quant
 from ..model.types import OperandType
 from ..model.withheld import Withheld
@@ -62,8 +63,13 @@ def real_multiplier(node):
     """
     scales = node.inputs[0].scale, weight_scales(node.inputs[1]), node.outputs[0].scale
     in_double = node.is_litert and (rounds_once(node) or node.inputs[0].dtype == np.int8)
-    key = "multiplier", scales[0], scales[2]
-    return node.once(key, lambda: quant.conv_multiplier(*scales, np.float64 if in_double else np.float32))
+
+    def multiply():
+        if isinstance(scales[1], tuple):
+            return conv.real_multipliers(*scales, in_double)
+        return quant.conv_multiplier(*scales, np.float64 if in_double else np.float32)
+
+    return node.once(("multiplier", scales[0], scales[2]), multiply)
 
 
 def rounds_once(node):
@@ -75,8 +81,7 @@ def requantizer(node):
     """The Requantizer, or RealRequantizer, of an operation with a fused activation, after check_scales [NN 13.8]."""
     if rounds_once(node):
         return RealRequantizer(np.atleast_1d(real_multiplier(node)), *codes(node), node.outputs[0].dtype)
-    multiplier, exponent = multipliers(np.atleast_1d(real_multiplier(node)))
-    return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), *codes(node), node.outputs[0].dtype)
+    return Requantizer(*conv.multipliers(np.atleast_1d(real_multiplier(node))), *codes(node), node.outputs[0].dtype)
 
 
 def codes(node):
@@ -105,7 +110,7 @@ def check_scales(node):
     source, weights = node.inputs[0], node.inputs[1]
     if not is_quant8(source) or isinstance(weights.value, Withheld):  # packed weights hold what comes of their scales
         return
-    if not np.all(np.isfinite(real_multiplier(node))):
+    if not np.isfinite(real_multiplier(node)).all():
         node.fail(None, "product of input and filter scale is infinite in float32, must be finite")
     if weights.channel_quant is not None:
         return
@@ -124,8 +129,12 @@ def check_channel_dim(node, name, dim):
 
 def centred(tensor, array):
     """8-bit codes minus their zero point, as float64, in which products and sums are exact (below 2^53)."""
-    zero_point = tensor.zero_point if tensor.channel_quant is None else 0
-    return array.astype(np.float64) - zero_point
+    return array.astype(np.float64) - zero_point(tensor)
+
+
+def zero_point(tensor):
+    """Zero point of 8-bit codes; scales of channels go without one."""
+    return tensor.zero_point if tensor.channel_quant is None else 0
 
 
 def finish_quantized(node, accumulator, bias):

@@ -148,6 +148,11 @@ def _check_model(decoder, model):
             _check_index(decoder, path, "tensor", entry.tensor_index, len(tensors))
 
 
+def _numbers(vector):
+    """A vector of the file, an empty tuple where it has none, as Python numbers."""
+    return tuple(vector.tolist()) if len(vector) else ()
+
+
 def _check_index(decoder, path, what, index, count):
     if not 0 <= index < count:
         decoder.fail(path, f"{what} index is {index}, must be in [0, {count})")
@@ -171,16 +176,16 @@ def _check_tensor(decoder, model, tensor):
     _check_index(decoder, path, "buffer", tensor.buffer, max(len(model.buffers), 1))
     if len(tensor.shape) > MAX_RANK:
         decoder.fail(path, f"rank is {len(tensor.shape)}, must be at most {MAX_RANK}")
-    shape = tensor.shape = tuple(int(d) for d in tensor.shape)
-    if min(shape, default=0) < 0:
+    shape = tensor.shape = _numbers(tensor.shape)
+    if shape and min(shape) < 0:
         decoder.fail(path, f"shape {list(shape)} has a negative dimension")
     if len(tensor.shape_signature) not in (0, len(shape)):
         decoder.fail(path, f"shape_signature has {len(tensor.shape_signature)} dimensions, shape has {len(shape)}")
-    tensor.shape_signature = tuple(int(d) for d in tensor.shape_signature)
-    if any(s not in (-1, d) for d, s in zip(shape, tensor.shape_signature)):
-        decoder.fail(path, f"shape_signature {list(tensor.shape_signature)} disagrees with shape {list(shape)}")
+    signature = tensor.shape_signature = _numbers(tensor.shape_signature)
+    if signature not in ((), shape) and any(s not in (-1, d) for d, s in zip(shape, signature)):
+        decoder.fail(path, f"shape_signature {list(signature)} disagrees with shape {list(shape)}")
     # Buffer 0 stands for "no data", whatever it holds.
-    data = model.buffers[tensor.buffer].data if tensor.buffer else np.empty(0, np.uint8)
+    data = model.buffers[tensor.buffer].data if tensor.buffer else ()
     tensor.data = data if len(data) else None
     bits = ITEM_BITS.get(tensor.type)
     if bits:
@@ -214,10 +219,10 @@ def _check_quantization(decoder, path, shape, tensor):
             decoder.fail(path, f"quantized_dimension is {dim}, must be in [0, {len(shape)})")
         if len(scales) != shape[dim]:
             decoder.fail(path, f"has {len(scales)} scales, dimension {dim} of shape {list(shape)} must be as many")
-    if not 0 <= scales.min() <= scales.max() < inf:
+    tensor.scales = _numbers(scales)
+    if not (0 <= scales.min() <= scales.max() < inf if len(scales) > 1 else 0 <= tensor.scales[0] < inf):
         decoder.fail(path, "has a scale that is negative or not finite")
-    tensor.scales = tuple(scales.tolist())
-    tensor.zero_points = tuple(points.tolist()) if len(points) else (0,) * len(scales)
+    tensor.zero_points = _numbers(points) or (0,) * len(scales)
     tensor.channel_dim = dim
 
 
@@ -228,8 +233,7 @@ def _check_operator(decoder, model, graph, operator):
     # Old files only have the first field; new ones put 127 there for codes above it.
     operator.code = max(code.deprecated_builtin_code, code.builtin_code)
     operator.custom = code.custom_code
-    operator.inputs = tuple(operator.inputs.tolist()) if len(operator.inputs) else ()
-    operator.outputs = tuple(operator.outputs.tolist()) if len(operator.outputs) else ()
+    operator.inputs, operator.outputs = _numbers(operator.inputs), _numbers(operator.outputs)
     for index in operator.inputs:
         if index != -1:
             _check_index(decoder, path, "input tensor", index, len(graph.tensors))

@@ -8,11 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers import scalar_reference as ref
+from nnfast._native import conv
 from nnfast.model import quant
 from nnfast.model.types import OperandType
-from nnfast.ops.requantize import Requantizer
+from nnfast.ops.requantize import Requantizer, multipliers
 
 INT32 = st.integers(-2**31, 2**31 - 1)
+SCALE = st.floats(2.0**-126, 2.0**127, width=32)
 
 
 @given(st.floats(0, 1e90))
@@ -31,6 +33,23 @@ def test_quantize_multipliers_go_one_by_one():
     multipliers, exponents = quant.quantize_multipliers(values)
     pairs = list(zip(multipliers.tolist(), exponents.tolist(), strict=True))
     assert pairs == [ref.quantize_multiplier(value) for value in values]
+
+
+@given(st.lists(st.floats(0, 1e90), min_size=1, max_size=9))
+@example([0.0, 1.0, math.nextafter(1.0, 0.0), 2.0**-32, math.nextafter(2.0**-32, 0.0), 2.0**31, 2.0**32, 1e30])
+def test_native_multipliers_are_those_of_numpy(values):
+    found = conv.multipliers(np.array(values))
+    assert [each.dtype for each in found] == [np.int32, np.int32]
+    assert np.array_equal(found, multipliers(values))
+
+
+@given(SCALE, st.lists(SCALE, min_size=1, max_size=9), SCALE, st.booleans())
+@example(2.0**127, [2.0**127, 1.0], 1e-3, False)
+@example(1e-30, [1e-30], 1.0, False)
+def test_native_real_multipliers_are_those_of_numpy(source, weights, target, in_double):
+    found = conv.real_multipliers(source, tuple(weights), target, in_double)
+    kind = np.float64 if in_double else np.float32
+    assert np.array_equal(found, quant.conv_multiplier(source, tuple(weights), target, kind))
 
 
 @given(INT32, INT32)

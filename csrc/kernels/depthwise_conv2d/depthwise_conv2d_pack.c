@@ -98,14 +98,9 @@ static void pack_taps(const nnf_depthwise_q8 *p, nnf_depthwise_tap *table)
     }
 }
 
-/* Weight of a slot for one of the outputs that share it; its part of a sum of s8 values for k = 4. */
-static int32_t weight_of(const nnf_depthwise_q8 *p, const int16_t *filter, size_t group, size_t slot, size_t output,
-                         size_t part, size_t channel)
+/* The part of a weight in its sum of s8 values for k = 4. */
+static int32_t part_of(const nnf_depthwise_q8 *p, size_t part, int32_t w)
 {
-    size_t row, column;
-    const size_t taps = p->g.y.taps * p->g.x.taps;
-    const size_t t = slot < output ? taps : tap_of(p, group, slot - output, &row, &column);
-    int32_t w = t < taps ? filter[t * p->g.channels + channel] : 0;
     for (size_t i = 0; p->k == 4 && i <= part; i++) {
         const int32_t piece = clamp_s8(w);
         if (i == part)
@@ -115,20 +110,52 @@ static int32_t weight_of(const nnf_depthwise_q8 *p, const int16_t *filter, size_
     return w;
 }
 
-static void pack_lane(const nnf_depthwise_q8 *p, const int16_t *filter, size_t channel, size_t lane, int32_t *block)
+enum { MOST_LANES = 64 };
+
+/* The channels of a block, and where they lie in its rows. */
+typedef struct {
+    size_t count;
+    size_t channel[MOST_LANES];
+    size_t lane[MOST_LANES];
+} lanes;
+
+static void find_lanes(const nnf_depthwise_q8 *p, size_t first, lanes *found)
 {
-    int32_t *row = block + NNF_DEPTHWISE_ROWS * p->n + lane;
+    const size_t width = nnf_depthwise_width(p, first);
+    found->count = 0;
+    for (size_t e = 0; e < p->n; e++) {
+        const size_t channel = first + e % width, vector = e % 16 / 4;
+        if (channel >= p->g.channels)
+            continue;
+        found->channel[found->count] = channel;
+        found->lane[found->count++] = vector * (p->n / 4) + e / 16 * 4 + e % 4;
+    }
+}
+
+/* Adds the weights of a slot for one of the outputs that share it to a row of zeros. */
+static void pack_slot(const nnf_depthwise_q8 *p, const int16_t *filter, const lanes *at, size_t slot, size_t part,
+                      int32_t *row)
+{
+    const uint32_t bits = 32 / (uint32_t)p->k, mask = p->k == 1 ? UINT32_MAX : (UINT32_C(1) << bits) - 1;
+    for (size_t i = 0; i < at->count; i++) {
+        uint32_t word;
+        memcpy(&word, row + at->lane[i], 4);
+        word |= ((uint32_t)part_of(p, part, filter[at->channel[i]]) & mask) << (bits * (uint32_t)slot);
+        memcpy(row + at->lane[i], &word, 4);
+    }
+}
+
+/* The weights of a block, whose rows are zeros. */
+static void pack_weights(const nnf_depthwise_q8 *p, const int16_t *filter, const lanes *at, int32_t *row)
+{
+    const size_t taps = p->g.y.taps * p->g.x.taps;
     for (size_t group = 0; group < p->groups; group++) {
-        for (size_t output = 0; output < p->outputs; output++) {
-            for (size_t part = 0; part < p->parts; part++, row += p->n) {
-                uint32_t word = 0;
-                for (size_t slot = 0; slot < p->k; slot++) {
-                    const int32_t w = weight_of(p, filter, group, slot, output, part, channel);
-                    const size_t bits = 32 / p->k;
-                    const uint32_t mask = p->k == 1 ? UINT32_MAX : (UINT32_C(1) << bits) - 1;
-                    word |= ((uint32_t)w & mask) << (bits * slot);
-                }
-                memcpy(row, &word, 4);
+        for (size_t output = 0; output < p->outputs; output++, row += p->parts * p->n) {
+            for (size_t slot = output; slot < p->k; slot++) {
+                size_t y, x;
+                const size_t t = tap_of(p, group, slot - output, &y, &x);
+                for (size_t part = 0; part < p->parts && t < taps; part++)
+                    pack_slot(p, filter + t * p->g.channels, at, slot, part, row + part * p->n);
             }
         }
     }
@@ -202,13 +229,11 @@ void nnf_pack_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int16_t *filt
 {
     const size_t channels = p->g.channels, taps = p->g.y.taps * p->g.x.taps, rows = rows_of(p);
     for (size_t first = 0; first < channels; first += p->n, block += rows * p->n) {
-        const size_t width = nnf_depthwise_width(p, first);
+        lanes at;
+        find_lanes(p, first, &at);
         memset(block, 0, rows * p->n * 4);
-        for (size_t e = 0; e < p->n; e++) {
-            const size_t channel = first + e % width, vector = e % 16 / 4;
-            const size_t lane = vector * (p->n / 4) + e / 16 * 4 + e % 4;
-            if (channel >= channels)
-                continue;
+        for (size_t i = 0; i < at.count; i++) {
+            const size_t channel = at.channel[i], lane = at.lane[i];
             int64_t sum = 0;
             for (size_t t = 0; t < taps; t++)
                 sum += filter[t * channels + channel];
@@ -216,7 +241,7 @@ void nnf_pack_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int16_t *filt
                                     (p->small ? UINT32_C(1) << 31 : 0);
             memcpy(block + NNF_DEPTHWISE_FOLDED * p->n + lane, &folded, 4);
             pack_scale(p, multiplier[channel], exponent[channel], lane, block);
-            pack_lane(p, filter, channel, lane, block);
         }
+        pack_weights(p, filter, &at, block + NNF_DEPTHWISE_ROWS * p->n);
     }
 }

@@ -305,6 +305,8 @@ def winograd_q8_patches(window, size_t batch, size_t units, size_t channels):
     cdef size_t out
     cdef double cost
     found = []
+    if window.filter == (1, 1):
+        return ()
     for out in (NNF_WINOGRAD_Q8_2, NNF_WINOGRAD_Q8_3, NNF_WINOGRAD_Q8_4):
         if is_window_of(out, window) and has_kernel(out):
             cost = winograd_q8_cost(out, window, batch, units, channels)

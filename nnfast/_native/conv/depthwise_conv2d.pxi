@@ -349,4 +349,4 @@ cdef class DepthwiseSumsQ16(Step):
 
 
 def _per_channel(values, channels):
-    return np.ascontiguousarray(np.broadcast_to(values, channels), np.int32)
+    return values if len(values) == channels else np.full(channels, values, np.int32)
