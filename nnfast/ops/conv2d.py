@@ -263,8 +263,8 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
 def _scales(node, count, once):
     """int32 multipliers and exponents of so many units."""
     finish = requantize.requantizer(node)
-    scale = (0, 0) if once else (finish.multiplier, finish.exponent)
-    return [v if np.size(v) == count else np.full(count, v, np.int32) for v in scale]
+    scale = np.zeros((2, count), np.int32) if once else (finish.multiplier, finish.exponent)
+    return [v if len(v) == count else np.full(count, v, np.int32) for v in scale]
 
 
 def suiting_patch(b, weights, shape, zero_point, signed):

@@ -22,13 +22,14 @@ def scale(value):
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("units", [300, 1])
 @pytest.mark.parametrize("rows", [1, 4, 37])
-def test_fully_connected_rounds_once(kind, rows):
+def test_fully_connected_rounds_once(kind, units, rows):
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
-    x, weights = (RANDOM.integers(low, high + 1, shape).astype(kind) for shape in ((rows, 40), (300, 40)))
-    bias, point = RANDOM.integers(-9999, 9999, 300).astype(np.int32), 0 if kind == "int8" else 119
+    x, weights = (RANDOM.integers(low, high + 1, shape).astype(kind) for shape in ((rows, 40), (units, 40)))
+    bias, point = RANDOM.integers(-9999, 9999, units).astype(np.int32), 0 if kind == "int8" else 119
     quants = {"i0": (0.031, 5), "i1": (0.0073, point), "i2": (0.031 * 0.0073, 0), "o0": (0.11, 3)}
-    got, standard = both(One("FULLY_CONNECTED", [x, Const(weights), Const(bias)], [((rows, 300), kind)],
+    got, standard = both(One("FULLY_CONNECTED", [x, Const(weights), Const(bias)], [((rows, units), kind)],
                              "FullyConnectedOptions", {}, quants))
     sums = (x.astype(np.int64) - 5) @ (weights.astype(np.int64) - point).T + bias
     real = sums * (scale(0.031) * scale(0.0073) / scale(0.11))
