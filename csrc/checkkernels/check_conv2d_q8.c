@@ -17,6 +17,7 @@ typedef struct problem_q8 {
     uint8_t flip;
     bool few; /* large codes */
     nnf_conv2d_q8_values values;
+    const double *scale;
 } problem_q8;
 
 /* Bytes of an output value. */
@@ -57,6 +58,7 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
                 .w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + (i * p->columns + j) * size_q8(kernel), .ldc = p->columns,
                 .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi, .flip = p->flip, .values = &values,
+                .scale = p->scale + j,
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
         }
@@ -133,6 +135,19 @@ static nnf_conv2d_q8_values draw_values(nnf_check *c, size_t rows, size_t column
                                          .lo = is_clamped ? -50.0f : -INFINITY, .hi = is_clamped ? 700.0f : INFINITY}};
 }
 
+/* Scales of columns: of a layer, or such that many a sum of few inputs is a half of a step, or next to one. */
+static const double *draw_scales(nnf_check *c, size_t columns)
+{
+    double *scale = nnf_check_alloc(c, sizeof *scale * columns);
+    for (size_t j = 0; j < columns; j++) {
+        const double exact = ldexp((double)(1 + nnf_check_below(c, 9)), -(int)nnf_check_below(c, 20));
+        const size_t kind = nnf_check_below(c, 4);
+        scale[j] = kind == 0 ? exact : kind == 1 ? nextafter(exact, 0) : kind == 2 ? nextafter(exact, 1e9)
+                                                                                   : 1e-6 * (double)nnf_check_below(c, 90000);
+    }
+    return scale;
+}
+
 /* kind 0: multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
 static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem_q8 p, int kind)
 {
@@ -167,6 +182,7 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     p.hi = nnf_check_below(c, 2) ? 255 : 156 + (int32_t)nnf_check_below(c, 100);
     p.flip = nnf_check_below(c, 2) ? 0x80 : 0;
     p.values = draw_values(c, p.rows, p.columns);
+    p.scale = draw_scales(c, p.columns);
     multiply_q8(c, twin, &p, (size_t)twin->n, expected);
     multiply_q8(c, kernel, &p, (size_t)kernel->n, actual);
     nnf_check_bytes(c, expected, actual, bytes);
@@ -179,7 +195,7 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
 }
 
 static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_t *x, const unsigned char *w,
-                     const nnf_conv2d_q8_values *all, uint8_t *y)
+                     const nnf_conv2d_q8_values *all, const double *scale, uint8_t *y)
 {
     const size_t rows = layer[0], columns = layer[1], depth = layer[2];
     const size_t n = (size_t)kernel->n, tiles = (rows + (size_t)kernel->m - 1) / (size_t)kernel->m;
@@ -193,7 +209,7 @@ static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_
                 .rows = last - first, .columns = step, .groups = groups, .a = x + first * depth, .lda = depth,
                 .w = (const int32_t *)(w + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + (first * columns + j) * size_q8(kernel), .ldc = columns, .zero_point = 128, .hi = 255,
-                .values = &values,
+                .values = &values, .scale = scale + j,
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
         }
@@ -217,9 +233,12 @@ static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
         const nnf_conv2d_q8_scheme scheme = {.bias = bias, .multiplier = multiplier, .exponent = exponent};
         nnf_pack_conv2d_q8(columns, depth, n, k, weights, &scheme, w);
         const nnf_conv2d_q8_values values = draw_values(c, rows, columns);
+        double *scale = nnf_check_alloc(c, sizeof *scale * columns);
+        for (size_t j = 0; j < columns; j++)
+            scale[j] = 0.0013;
         char label[64];
         snprintf(label, sizeof label, "%zux%zux%zu", rows, columns, depth);
-        NNF_BENCH(c, label, rows * columns * depth, layer_q8(kernel, layers[i], x, w, &values, y));
+        NNF_BENCH(c, label, rows * columns * depth, layer_q8(kernel, layers[i], x, w, &values, scale, y));
         nnf_check_done(c, "bench %s", label);
     }
 }
@@ -262,6 +281,7 @@ void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const 
 
 NNF_CHECK(conv2d_qs8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
 NNF_CHECK(conv2d_f32_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
+NNF_CHECK(conv2d_once_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
 NNF_CHECK(conv2d_s32_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
 NNF_CHECK(conv2d_few_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))
 NNF_CHECK(conv2d_few_s32_qu8_qs8c_nhwc, nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel))

@@ -72,6 +72,34 @@ def check_q8(case, level, data, kind, in_place=False):
     assert np.array_equal(actual, expected)
 
 
+@every_level
+@pytest.mark.parametrize("zero_point", [0, 7])
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize(("rows", "units", "depth"), [
+    (1, 200, 40), (3, 70, 64), (1, 5, 33), (77, 37, 21), (150, 130, 9)])
+def test_sums_that_are_rounded_once(rows, units, depth, signed, zero_point, level):
+    """By a scale of each column, of which some make halves of many sums; in one tile and in several."""
+    rng = np.random.default_rng(rows + units)
+    dtype = np.int8 if signed else np.uint8
+    image = rng.integers(*code_range(np.dtype(dtype).str[1:]), (rows, depth), dtype, endpoint=True)
+    matrix = rng.integers(-128, 128, (units, depth)).astype(np.int8)
+    products = (image.astype(np.int64) - 5) @ (matrix.astype(np.int64) - zero_point).T
+    bias = rng.integers(-2**12, 2**12, units).astype(np.int32)
+    scale = np.where(np.arange(units) % 3, rng.uniform(1e-4, 1e-2, units), 2.0 ** rng.integers(-12, -6, units))
+    bias[0], scale[0] = -21 - products[0, 0], 0.5
+    window, unused = Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1)), np.zeros(units, np.int32)
+    output = 3, *((-100, 120) if signed else (10, 250))
+    with at_level(level):
+        packed = conv.pack_conv2d_q8(matrix, bias, zero_point, 5, signed, unused, unused, 1, True)
+    [actual] = run_all_ways(
+        lambda: [conv.Conv2dQ8((0, 1, 2), window, rows, depth, units, (np.dtype(np.int8), zero_point), 5, output,
+                               signed, scale=scale)], [image, packed], [((rows, units), dtype)], level)
+    steps = (products + bias) * scale
+    assert steps[0, 0] == -10.5
+    expected = np.clip(quant.round_half_away(steps) + output[0], *output[1:]).astype(dtype)
+    assert np.array_equal(actual, expected)
+
+
 def code_range(dtype):
     """Lowest and highest code of an 8-bit type."""
     return (0, 255) if dtype == "u1" else (-128, 127)

@@ -47,6 +47,11 @@ static inline void nnf_decline(const nnf_run *run)
 /* Items first..last of `count` that thread `thread` of `threads` does, in equal shares. */
 static inline void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last)
 {
+    if (threads == 1) { /* a small step does not wait for divisions */
+        *first = 0;
+        *last = count;
+        return;
+    }
     const size_t each = count / (size_t)threads, extra = count % (size_t)threads, t = (size_t)thread;
     *first = t * each + (t < extra ? t : extra);
     *last = *first + each + (t < extra ? 1 : 0);

@@ -180,6 +180,7 @@ typedef struct nnf_conv2d_q8_tile {
     int32_t zero_point, lo, hi; /* of the output, 0..255 */
     uint8_t flip;               /* 0x80 when the output is signed */
     const nnf_conv2d_q8_values *values;
+    const double *scale; /* of each column, where sums are rounded once */
 } nnf_conv2d_q8_tile;
 
 /* conv2d_qs8_qs8c_nhwc is the same for signed codes at a, read as code ^ 0x80; only for kernels that need no gathered
@@ -188,7 +189,8 @@ typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 
 /* conv2d_s32_qu8_qs8c_nhwc has the same arguments and gives the sums themselves, each with its offset: int32 values at c,
  * 4-byte aligned, ldc in elements. Of a panel's header it reads the biases only. conv2d_f32_qu8_qs8c_nhwc gives the values
- * of these sums, by `values`, which no other kernel reads. */
+ * of these sums, by `values`, conv2d_once_qu8_qs8c_nhwc their codes, nnf_code_of_sum by `scale`; no other kernel reads
+ * these. */
 
 /* Tiles of several output rows, from an image that nobody gathered: of pixel i of line l, block b of 64 codes lies at
  * tile.a + l * line + i * tile.lda + at[b]. What lies under no filter tap has zeros for weights. tile.rows: pixels of a

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conv2d_requantize_avx512.h"
+#include "nnf/simd/codes_f64_avx512.h"
 #include "nnf/simd/s32_avx512.h"
 #include "nnf/unroll.h"
 
@@ -14,7 +15,7 @@
 enum { HEIGHT = 12, WIDTH = 32 };
 
 /* What a tile gives. */
-enum { TO_CODES, TO_SUMS, TO_VALUES };
+enum { TO_CODES, TO_SUMS, TO_VALUES, TO_CODES_ONCE };
 
 INLINE __m512i four(const uint8_t *a)
 {
@@ -91,6 +92,8 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
         nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
     else if (to == TO_VALUES)
         nnf_conv2d_store_values(t, 0, 0, t->columns, rows, vectors, sum[0]);
+    else if (to == TO_CODES_ONCE)
+        nnf_conv2d_store_once(t, 0, 0, t->columns, rows, vectors, sum[0]);
     else
         nnf_conv2d_finish_tile(t, rows, vectors, kind, sum[0]);
 }
@@ -134,4 +137,9 @@ void nnf_conv2d_s32_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *
 void nnf_conv2d_f32_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
 {
     run_tile(t, TO_VALUES);
+}
+
+void nnf_conv2d_once_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
+{
+    run_tile(t, TO_CODES_ONCE);
 }

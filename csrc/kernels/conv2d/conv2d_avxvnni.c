@@ -16,5 +16,10 @@ void nnf_conv2d_s32_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
 
 void nnf_conv2d_f32_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
 {
-    multiply_to_values(t);
+    multiply_to(t, TO_VALUES);
+}
+
+void nnf_conv2d_once_qu8_qs8c_nhwc__avxvnni_60x16k4(const nnf_conv2d_q8_tile *t)
+{
+    multiply_to(t, TO_CODES_ONCE);
 }

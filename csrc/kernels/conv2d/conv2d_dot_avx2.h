@@ -10,6 +10,7 @@
 
 #include "conv2d_requantize_avx2.h"
 #include "nnf/partial_avx2.h"
+#include "nnf/simd/codes_f64_avx2.h"
 #include "nnf/simd/s32_avx2.h"
 #include "nnf/unroll.h"
 
@@ -23,7 +24,10 @@ enum {
     HIGH = 6  /* rows whose sums are in registers at once */
 };
 
-/* Columns of a panel, the first one `first`, and what their sums become: int32 at `sum`, [rows][WIDTH], or (NULL) values. */
+/* What a panel gives. */
+enum { TO_SUMS, TO_VALUES, TO_CODES_ONCE };
+
+/* Columns of a panel, the first one `first`; sum: where the sums go, [rows][WIDTH], if these are what it gives. */
 typedef struct panel_sums {
     const int32_t *panel;
     size_t first, columns;
@@ -38,7 +42,7 @@ INLINE __m256i four(const uint8_t *a)
 }
 
 INLINE void multiply(const nnf_conv2d_q8_tile *t, const panel_sums *p, size_t row, const int rows, const int vectors,
-                     const int to_values)
+                     const int what)
 {
     /* With few sums one per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 || vectors == 1 ? 2 : 1;
@@ -98,27 +102,29 @@ INLINE void multiply(const nnf_conv2d_q8_tile *t, const panel_sums *p, size_t ro
             NNF_UNROLL
             for (int c = 1; c < chains; c++)
                 s[0][i][v] = _mm256_add_epi32(s[0][i][v], s[c][i][v]);
-            if (!to_values)
+            if (what == TO_SUMS)
                 ((__m256i *)(p->sum + (row + (size_t)i) * WIDTH))[v] = s[0][i][v];
         }
     }
-    if (to_values)
+    if (what == TO_VALUES)
         nnf_conv2d_store_values(t, row, p->first, p->columns, rows, vectors, s[0]);
+    if (what == TO_CODES_ONCE)
+        nnf_conv2d_store_once(t, row, p->first, p->columns, rows, vectors, s[0]);
 }
 
 /* All rows of a panel, by tiles of about equal height. */
-INLINE void multiply_panel(const nnf_conv2d_q8_tile *t, const panel_sums *p, const int vectors, const int to_values)
+INLINE void multiply_panel(const nnf_conv2d_q8_tile *t, const panel_sums *p, const int vectors, const int what)
 {
     const size_t tiles = (t->rows + HIGH - 1) / HIGH, height = t->rows / tiles, taller = t->rows % tiles;
     for (size_t i = 0, tile = 0; tile < tiles; tile++) {
         const size_t rows = height + (tile < taller);
         switch (rows) {
-        case 1: multiply(t, p, i, 1, vectors, to_values); break;
-        case 2: multiply(t, p, i, 2, vectors, to_values); break;
-        case 3: multiply(t, p, i, 3, vectors, to_values); break;
-        case 4: multiply(t, p, i, 4, vectors, to_values); break;
-        case 5: multiply(t, p, i, 5, vectors, to_values); break;
-        default: multiply(t, p, i, 6, vectors, to_values); break;
+        case 1: multiply(t, p, i, 1, vectors, what); break;
+        case 2: multiply(t, p, i, 2, vectors, what); break;
+        case 3: multiply(t, p, i, 3, vectors, what); break;
+        case 4: multiply(t, p, i, 4, vectors, what); break;
+        case 5: multiply(t, p, i, 5, vectors, what); break;
+        default: multiply(t, p, i, 6, vectors, what); break;
         }
         i += rows;
     }
@@ -128,7 +134,7 @@ INLINE void sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
 {
     (void)work;
     const panel_sums p = {.panel = panel, .sum = sum};
-    multiply_panel(t, &p, vectors, 0);
+    multiply_panel(t, &p, vectors, TO_SUMS);
 }
 
 INLINE void multiply_tile(const nnf_conv2d_q8_tile *t, const int raw)
@@ -137,16 +143,16 @@ INLINE void multiply_tile(const nnf_conv2d_q8_tile *t, const int raw)
     nnf_conv2d_each_panel(t, raw, NULL, sum, sum_panel);
 }
 
-/* To values. */
-INLINE void multiply_to_values(const nnf_conv2d_q8_tile *t)
+/* To values, or to codes that are rounded once. */
+INLINE void multiply_to(const nnf_conv2d_q8_tile *t, const int what)
 {
     panel_sums p = {.panel = t->w};
     for (; p.first < t->columns; p.first += WIDTH, p.panel += nnf_conv2d_q8_panel(WIDTH, t->groups) / 4) {
         p.columns = t->columns - p.first < WIDTH ? t->columns - p.first : WIDTH;
         if (nnf_conv2d_width(p.columns, WIDTH) == WIDTH)
-            multiply_panel(t, &p, 2, 1);
+            multiply_panel(t, &p, 2, what);
         else
-            multiply_panel(t, &p, 1, 1);
+            multiply_panel(t, &p, 1, what);
     }
 }
 

@@ -94,6 +94,20 @@ void nnf_conv2d_f32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
     }
 }
 
+void nnf_conv2d_once_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    const nnf_codes codes = {.zero_point = t->zero_point, .lo = t->lo, .hi = t->hi, .flip = t->flip};
+    int32_t sums[M * N];
+    nnf_conv2d_q8_tile tile = *t;
+    tile.c = (uint8_t *)sums;
+    tile.ldc = N;
+    multiply_q8(&tile, 0, NULL, 1);
+    for (size_t i = 0; i < t->rows; i++) {
+        for (size_t j = 0; j < t->columns; j++)
+            t->c[i * t->ldc + j] = nnf_code_of_sum(sums[i * N + j], t->scale[j], &codes);
+    }
+}
+
 static void multiply_lines(const nnf_conv2d_q8_lines *p, const int flip)
 {
     nnf_conv2d_q8_tile t = p->tile;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nnf/fixedpoint.h"
+
 /* y = clamp(zero + round(x / scale), lo, hi), ties away from zero; a NaN gives hi. The codes are unsigned or signed as
  * zero, lo and hi are; scale > 0. */
 typedef void (*nnf_quantize_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, float scale, int32_t zero,
@@ -21,8 +23,22 @@ typedef struct nnf_codes {
     uint8_t flip;
 } nnf_codes;
 
-/* y[i * ldy + j] = flip ^ clamp(round(x[i * ldx + j] * scale[j]) + zero_point, lo, hi), the product in double, ties away
- * from zero: what LiteRT's reference kernel makes of the sums of a FULLY_CONNECTED. A NaN gives lo. */
+/* flip ^ clamp(round(sum * scale) + zero_point, lo, hi), the product in double, ties away from zero: what LiteRT's
+ * reference kernel makes of the sums of a FULLY_CONNECTED. A NaN gives lo. */
+static inline uint8_t nnf_code_of_sum(int32_t sum, double scale, const nnf_codes *to)
+{
+    /* One step beyond the clamp is as good as any number beyond it, and fits an int32. */
+    const double low = to->lo - to->zero_point - 1, high = to->hi - to->zero_point + 1;
+    double steps = sum * scale;
+    steps = steps > low ? steps : low;
+    steps = steps < high ? steps : high;
+    int32_t whole = (int32_t)steps;
+    const double rest = steps - whole; /* exact, where steps + 0.5 would round 0.49999999999999994 up */
+    whole += (rest >= 0.5) - (rest <= -0.5);
+    return (uint8_t)nnf_clamp_s32(whole + to->zero_point, to->lo, to->hi) ^ to->flip;
+}
+
+/* y[i * ldy + j] = nnf_code_of_sum of x[i * ldx + j] and scale[j]. */
 typedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                                const double *scale, const nnf_codes *codes, uint8_t *y, size_t ldy);
 

@@ -34,18 +34,9 @@ void nnf_dequantize_qs8_f32_flat__scalar(size_t n, const uint8_t *x, float *y, i
 void nnf_requantize_s32_qu8_rows__scalar(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                          const double *scale, const nnf_codes *codes, uint8_t *y, size_t ldy)
 {
-    /* One step beyond the clamp is as good as any number beyond it, and fits an int32. */
-    const double low = codes->lo - codes->zero_point - 1, high = codes->hi - codes->zero_point + 1;
     for (size_t i = 0; i < rows; i++) {
-        for (size_t j = 0; j < columns; j++) {
-            double steps = x[i * ldx + j] * scale[j];
-            steps = steps > low ? steps : low;
-            steps = steps < high ? steps : high;
-            int32_t whole = (int32_t)steps;
-            const double rest = steps - whole; /* exact, where steps + 0.5 would round 0.49999999999999994 up */
-            whole += (rest >= 0.5) - (rest <= -0.5);
-            y[i * ldy + j] = (uint8_t)nnf_clamp_s32(whole + codes->zero_point, codes->lo, codes->hi) ^ codes->flip;
-        }
+        for (size_t j = 0; j < columns; j++)
+            y[i * ldy + j] = nnf_code_of_sum(x[i * ldx + j], scale[j], codes);
     }
 }
 

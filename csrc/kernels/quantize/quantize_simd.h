@@ -5,6 +5,7 @@
 
 #include "nnf/unroll.h"
 #include "quantize/quantize.h"
+#include "quantize/quantize_once_simd.h"
 #include "quantize/quantize_sums_simd.h"
 
 /* The floats of register `part` of `count` codes, at most CODES. */
@@ -107,48 +108,18 @@ INLINE void dequantize(const bool is_signed, size_t n, const uint8_t *x, float *
         dequantize_codes(is_signed, n % CODES, x + i, y + i, zero_point, step ? scale + i : NULL, same);
 }
 
-/* In doubles, as the scalar twin. */
-INLINE C requantized_exactly(size_t count, C sums, const double *scale, const nnf_codes *to)
-{
-    const D low = f64_all(to->lo - to->zero_point - 1), high = f64_all(to->hi - to->zero_point + 1);
-    D steps[CODE_DOUBLES];
-    NNF_UNROLL
-    for (int p = 0; p < CODE_DOUBLES; p++) { /* a NaN is low */
-        const size_t before = (size_t)p * WIDE;
-        const D by = f64_load(count > before ? count - before : 0, scale + before);
-        steps[p] = f64_smaller(f64_larger(f64_mul(codes_double(sums, p), by), low), high);
-    }
-    return codes_between(to->lo - to->zero_point, to->hi - to->zero_point, codes_nearest_double(steps));
-}
-
-/* Floats are off by less than 2^-13 between -512 and 512: three roundings of 2^-24 of the number. What is no nearer than
- * that to a half, or a NaN, is left to doubles. */
-#define NEAR_HALF (0.5f - 0x1p-13f)
-
 /* All rows of `count` columns, at most CODES. */
 INLINE void requantize_columns(size_t count, size_t rows, const int32_t *x, size_t ldx, const double *scale,
                                const nnf_codes *to, uint8_t *y, size_t ldy)
 {
-    const V lo = all((float)(to->lo - to->zero_point)), hi = all((float)(to->hi - to->zero_point));
-    const C zero_point = codes_all(to->zero_point + to->flip); /* a sum with 128 flips the top bit */
-    float by[CODES] = {0};
-    for (size_t j = 0; j < count; j++)
-        by[j] = (float)scale[j];
+    const once_columns columns = once_columns_at(scale, count);
+    const once_codes codes = once_codes_of(to);
     for (size_t i = 0; i < rows; i++) {
-        const C sums = codes_load_s32(count, x + i * ldx);
-        V whole[CODE_REGISTERS];
-        int is_sure = 1;
-        NNF_UNROLL
-        for (int p = 0; p < CODE_REGISTERS; p++) {
-            const V steps = between(lo, hi, mul(codes_float(sums, p), load_whole(by + (size_t)p * LANES)));
-            whole[p] = nearest(steps);
-            is_sure &= all_above(all(NEAR_HALF), size_of(sub(steps, whole[p])));
-        }
-        const C code = is_sure ? codes_whole(whole) : requantized_exactly(count, sums, scale, to);
+        const C code = once(&columns, &codes, codes_load_s32(count, x + i * ldx));
         if (count == CODES)
-            codes_store_whole(y + i * ldy, codes_add(code, zero_point));
+            codes_store_whole(y + i * ldy, code);
         else
-            codes_store(y + i * ldy, count, codes_add(code, zero_point));
+            codes_store(y + i * ldy, count, code);
     }
 }
 

@@ -61,7 +61,7 @@ cdef struct conv2d_q8:
     int32_t weight_zero_point, input_zero_point
     nnf_codes codes
     nnf_requantize_s32_qu8_rows_fn requantize   # of the sums that the kernel gives; NULL where it gives codes
-    const double *scale
+    const double *scale         # NULL where sums are scaled by multipliers
     bint is_dynamic             # codes were made at run time, and floats come of them, an image at a time:
     nnf_dequantize_s32_f32_rows_fn dequantize   # of the sums that the kernel gives; NULL where it gives values
     nnf_sum_scales by
@@ -126,6 +126,69 @@ cdef void put_values(const conv2d_q8 *p, nnf_conv2d_q8_tile *tile, const dynamic
         row = end
 
 
+cdef bint gives_sums(const conv2d_q8 *p) noexcept nogil:
+    """Whether the kernel gives sums, which are no result."""
+    return p.requantize != NULL or p.dequantize != NULL
+
+
+cdef void begin_tile(const conv2d_q8 *p, const split *s, nnf_conv2d_q8_tile *tile) noexcept nogil:
+    """What all tiles of a split have."""
+    tile.groups = p.groups
+    tile.lda = p.g.pixel if p.direct else p.lda
+    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
+    tile.zero_point = p.codes.zero_point
+    tile.lo = p.codes.lo
+    tile.hi = p.codes.hi
+    tile.flip = p.codes.flip
+
+
+cdef void put_panels(const conv2d_q8 *p, const split *s, nnf_conv2d_q8_tile *tile, size_t low, size_t panel,
+                     size_t panels, const unsigned char *weights, uint8_t *y, const dynamic_codes *from_, size_t unit,
+                     unsigned char *scratch) noexcept nogil:
+    """Some panels of a tile of the group whose first output is `unit`; low: the first output pixel."""
+    cdef size_t column = panel * s.n
+    tile.columns = min(panels * s.n, s.columns - column)
+    tile.w = <const int32_t *>(weights + panel * p.panel)
+    tile.c = y + (low * p.place.out_pixel + column) * p.bytes
+    if p.scale != NULL:
+        tile.scale = p.scale + column
+    if gives_sums(p):
+        tile.ldc = tile.columns
+        tile.c = scratch + p.tile
+    elif p.place.scattered:
+        tile.c = scratch + p.tile
+    if p.is_dynamic:
+        put_values(p, tile, from_, low, unit + column, <float *>y + low * p.place.out_pixel + column)
+        return
+    p.kernel(tile)
+    if p.requantize != NULL:
+        p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, tile.ldc, tile.scale, &p.codes,
+                     y + low * p.place.out_pixel + column, p.place.out_pixel)
+    elif p.place.scattered:
+        scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n, y + column, tile.columns, 1)
+
+
+cdef void one_tile_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *weights, uint8_t *y,
+                      const dynamic_codes *from_, unsigned char *scratch, size_t panel, size_t last) noexcept nogil:
+    """Panels panel..last-1 of the only tile of the only group, as small layers have it: nothing is to be worked out."""
+    cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
+    cdef uint8_t *rows = scratch + p.rows
+    cdef size_t panels = last - panel if p.wide else 1
+    cdef nnf_conv2d_q8_tile tile
+    begin_tile(p, s, &tile)
+    if gives_sums(p):
+        panels = min(panels, max(1, p.sums // (s.rows * s.n)))
+    if not p.direct:
+        gather_q8(p, x, from_.images, 0, s.rows, rows, offsets)
+    while panel < last:
+        tile.rows = s.rows
+        tile.a = x if p.direct else rows
+        tile.offset = <const int32_t *>offsets
+        panels = min(panels, last - panel)
+        put_panels(p, s, &tile, 0, panel, panels, weights, y, from_, 0, scratch)
+        panel += panels
+
+
 cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *weights, uint8_t *y,
                    const dynamic_codes *from_, size_t unit, unsigned char *scratch, size_t item,
                    size_t last) noexcept nogil:
@@ -136,14 +199,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     cdef nnf_conv2d_q8_tile tile
     cdef walk w
     w.item, w.last = item, last
-    tile.groups = p.groups
-    tile.lda = p.g.pixel if p.direct else p.lda
-    cdef bint raw = p.requantize != NULL or p.dequantize != NULL    # the kernel gives sums, which are no result
-    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
-    tile.zero_point = p.codes.zero_point
-    tile.lo = p.codes.lo
-    tile.hi = p.codes.hi
-    tile.flip = p.codes.flip
+    begin_tile(p, s, &tile)
     while next_group(s, &w):
         begin = tile_start(s, w.base)
         if not p.direct:
@@ -152,28 +208,11 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             low = tile_start(s, w.tile)
             tile.rows = tile_start(s, w.tile + 1) - low
             panels = panels_at_once(&w, p.wide)
-            if raw:
+            if gives_sums(p):
                 panels = min(panels, max(1, p.sums // (tile.rows * s.n)))
-            tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
-            if raw:
-                tile.ldc = tile.columns
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
-            tile.w = <const int32_t *>(weights + w.panel * p.panel)
-            tile.c = y + (low * p.place.out_pixel + w.panel * s.n) * p.bytes
-            if p.place.scattered or raw:
-                tile.c = scratch + p.tile
-            if p.is_dynamic:
-                put_values(p, &tile, from_, low, unit + w.panel * s.n,
-                           <float *>y + low * p.place.out_pixel + w.panel * s.n)
-            else:
-                p.kernel(&tile)
-            if p.requantize != NULL:
-                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, tile.ldc, p.scale + w.panel * s.n,
-                             &p.codes, y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
-            elif p.place.scattered:
-                scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
-                        y + w.panel * s.n, tile.columns, 1)
+            put_panels(p, s, &tile, low, w.panel, panels, weights, y, from_, unit, scratch)
             go_on(&w, panels)
 
 
@@ -192,6 +231,11 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each
     cdef split s = p.s
+    if s.tiles == 1 and p.place.groups == 1 and not p.by_rows:
+        nnf_share(s.panels, thread, threads, &item, &last)
+        one_tile_q8(p, &s, x, w, y, &from_, scratch, item, last)
+        release_tiles()
+        return
     if p.by_rows and threads > 1:
         # What a thread reads is then mostly what it wrote: another processor's cache is further than shared weights.
         s.m = max(<size_t>Q8_BLOCK, (s.rows + threads - 1) // threads)
@@ -304,6 +348,7 @@ cdef class Conv2dQ8(Step):
         cdef const nnf_kernel *row = tiles_of(raw, units)
         cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
         cdef const nnf_kernel *scaled = pick("conv2d_f32_qu8_qs8c_nhwc")
+        cdef const nnf_kernel *once = pick("conv2d_once_qu8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
         cdef int shift = 128 if signed else 0
         self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
@@ -340,7 +385,11 @@ cdef class Conv2dQ8(Step):
                 raise ValueError("there must be a scale for each unit")
             self.keep = scale
             self.p.scale = &scale[0]
-            self.p.requantize = <nnf_requantize_s32_qu8_rows_fn>pick("requantize_s32_qu8_rows").fn
+            if once.isa == row.isa and once.n == row.n:
+                row = once
+                self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
+            else:
+                self.p.requantize = <nnf_requantize_s32_qu8_rows_fn>pick("requantize_s32_qu8_rows").fn
         self.p.direct = g.plain and self.p.weight_zero_point == 0 and depth == self.p.lda
         if self.p.direct and signed:
             # One kernel of this level reads signed codes as they are, from the same packed weights, or none does.
@@ -367,7 +416,7 @@ cdef class Conv2dQ8(Step):
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)
         self.scratch = self.p.tile
-        if self.p.requantize != NULL or self.p.dequantize != NULL:
+        if gives_sums(&self.p):
             self.p.sums = max(self.p.s.m * self.p.s.n, Q8_SUMS)
             self.scratch += self.p.sums * sizeof(int32_t)
         elif self.p.place.scattered:

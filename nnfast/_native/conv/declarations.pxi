@@ -69,6 +69,7 @@ cdef extern from "conv2d/conv2d.h":
         int32_t hi
         uint8_t flip
         const nnf_conv2d_q8_values *values
+        const double *scale
 
     size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k) nogil
     void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
