@@ -26,7 +26,7 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, f
     const size_t size = nnf_pack_conv2d_f32_size(p->columns, depth, n);
     float *packed = nnf_check_alloc(c, 4 * size);
     const float **a = nnf_check_alloc(c, p->taps * m * sizeof *a);
-    nnf_pack_conv2d_f32(p->columns, depth, n, p->weights, p->bias, packed);
+    nnf_pack_conv2d_f32(p->columns, depth, n, p->weights, depth, p->bias, packed);
     const size_t begin = nnf_check_below(c, 2) * p->depth; /* as of a later group */
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
@@ -135,7 +135,7 @@ static void draw_line(nnf_check *c, const nnf_kernel *kernel, const problem *p, 
     const size_t n = (size_t)kernel->n, depth = p->taps * p->depth, stretch = (p->rows - 1) * step + p->depth;
     float *packed = nnf_check_alloc(c, 4 * nnf_pack_conv2d_f32_size(p->columns, depth, n));
     const float **a = nnf_check_alloc(c, p->taps * sizeof *a);
-    nnf_pack_conv2d_f32(p->columns, depth, n, p->weights, p->bias, packed);
+    nnf_pack_conv2d_f32(p->columns, depth, n, p->weights, depth, p->bias, packed);
     for (size_t t = 0; t < p->taps; t++)
         a[t] = missing >> t & 1 ? NULL : p->x + t * stretch;
     for (size_t j = 0; j < p->columns; j += n) {

@@ -32,7 +32,7 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, s
 {
     const size_t n = (size_t)kernel->n, k = (size_t)kernel->k, depth = p->blocks * BLOCK;
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, depth, n, k));
-    nnf_pack_conv2d_q8(p->columns, depth, n, k, p->weights, &p->scheme, packed);
+    nnf_pack_conv2d_q8(p->columns, depth, n, k, p->weights, depth, &p->scheme, packed);
     for (size_t j = 0; j < p->columns; j += step) {
         nnf_conv2d_q8_lines job = job_of(p);
         job.tile.columns = p->columns - j < step ? p->columns - j : step;

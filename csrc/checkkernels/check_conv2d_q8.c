@@ -43,7 +43,7 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = (size_t)kernel->k;
     const size_t groups = nnf_conv2d_q8_groups(p->depth, k);
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n, k));
-    nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
+    nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, p->depth, &p->scheme, packed);
     if (kernel->isa == NNF_ISA_AVX2 || kernel->isa == NNF_ISA_AVX512)
         nnf_limit_conv2d_q8(p->columns, p->depth, n, packed);
     if (kernel->isa == NNF_ISA_NEON)
@@ -231,7 +231,7 @@ static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
             nnf_check_multiplier(c, multiplier + j, exponent + j, -10, -6);
         }
         const nnf_conv2d_q8_scheme scheme = {.bias = bias, .multiplier = multiplier, .exponent = exponent};
-        nnf_pack_conv2d_q8(columns, depth, n, k, weights, &scheme, w);
+        nnf_pack_conv2d_q8(columns, depth, n, k, weights, depth, &scheme, w);
         const nnf_conv2d_q8_values values = draw_values(c, rows, columns);
         double *scale = nnf_check_alloc(c, sizeof *scale * columns);
         for (size_t j = 0; j < columns; j++)

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from functools import cache
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
@@ -212,17 +213,22 @@ class Lowering:
     def put(self, place, step, by):
         """Replace the step at a place; `by` as for remake."""
         self.items[place] = step
-        row = self.rows[bisect_right(self.rows, place, key=lambda row: row["steps"][0]) - 1]
+        row = self._row(place)
         row["kernel"] = _names(self.items[slice(*row["steps"])])
         self.note(row, by)
 
-    def join(self, items, places, by):
+    def _row(self, place):
+        """The row of the operation whose step is at a place."""
+        return self.rows[bisect_right(self.rows, place, key=lambda row: row["steps"][0]) - 1]
+
+    def join(self, items, places, by, at=MappingProxyType({})):
         """Replace all steps by fewer; places: new position of each old one, and the end. by: module name of the pass.
 
-        An operation without a step of its own then counts for the next one that has some: "joined" in its row.
+        An operation without a step of its own then counts for the next one that has some, or for that of the step that
+        does its work, of old positions {a step: that one} in `at`: "joined" in its row.
         """
         self.items = items
-        waiting = []
+        waiting, moved = [], []
         for row in self.rows:
             old, row["steps"] = row["steps"], tuple(places[i] for i in row["steps"])
             steps = items[slice(*row["steps"])]
@@ -235,8 +241,17 @@ class Lowering:
                 if waiting:
                     self.note(row, by)
                 waiting = []
+            elif old[0] in at:
+                moved.append((row, at[old[0]]))
             elif old[0] != old[1]:
                 waiting.append(row)
+        for row, place in moved:
+            while place in at:
+                place = at[place]
+            done = self._row(places[place])
+            row["joined"] = done["index"]
+            self.note(row, by)
+            self.note(done, by)
 
     def note(self, row, by):
         """Add a pass, given by its module name, to those that changed the operation of a row."""

@@ -78,6 +78,17 @@ def elements():
     return b.build()
 
 
+def turned():
+    """A product of rows of four heads with themselves."""
+    b, order = nnfast.ModelBuilder("turned"), np.int32([0, 2, 1, 3])
+    x, q, out = b.input(FLOAT, (1, 9, 4, 8)), b.operand(FLOAT, (1, 4, 9, 8)), b.output(FLOAT, (1, 4, 9, 9))
+    k = b.operand(FLOAT, (1, 4, 9, 8))
+    for head in (q, k):
+        b.operation("TRANSPOSE", [x, b.constant(order)], [head])
+    b.operation("BATCH_MATMUL", [q, k, b.scalar(False), b.scalar(True)], [out])
+    return b.build()
+
+
 def curves():
     """Codes times LOGISTIC of them."""
     b, shape, quant = nnfast.ModelBuilder("curves"), (1, 16, 16, 8), {"scale": 0.05, "zero_point": 3}
@@ -91,7 +102,8 @@ BUILT = {
     "float32 in NCHW": (images(FLOAT, True), None), "codes in NCHW": (images(CODES, True), None),
     "float16": (images(HALF, False), None), "float32": (images(FLOAT, False, 90), None),
     "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "framed": (framed(), None),
-    "elements": (elements(), None), "curves": (curves(), None), "normalized": (normalized("times"), None),
+    "elements": (elements(), None), "turned": (turned(), None), "curves": (curves(), None),
+    "normalized": (normalized("times"), None),
     "bfloat16": (images(FLOAT, False, 90), "bf16"),
 }
 CHANGES = {
@@ -102,7 +114,7 @@ CHANGES = {
     "codes": {"share_memory", "drop_constants"},
     "gated": {"silu_fusion"},
     "framed": {"pad_fusion"}, "elements": {"elementwise_fusion"}, "curves": {"lookup_fusion"},
-    "normalized": {"layer_norm_fusion"},
+    "normalized": {"layer_norm_fusion"}, "turned": {"transpose_fusion"},
     "bfloat16": {"share_memory", "drop_constants", "bf16_activations", "prefetch_weights", "row_fusion"},
 }
 """Passes that have something to do in each built model."""

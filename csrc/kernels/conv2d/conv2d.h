@@ -75,8 +75,8 @@ typedef void (*nnf_conv2d_line_f32_nhwc_fn)(const nnf_conv2d_f32_line *line);
 /* Elements of all panels of a [columns][depth] weight matrix. */
 size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n);
 
-/* Packs weights [columns][depth] and biases [columns] for kernels of n columns. */
-void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
+/* Packs weights [columns][ld], of each row the first `depth`, and biases [columns] for kernels of n columns. */
+void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, size_t ld, const float *bias,
                          float *packed);
 
 /* The same of weights [depth][ld], of which the first `columns` of each row. */
@@ -220,7 +220,8 @@ typedef struct nnf_conv2d_q8_scheme {
     const int32_t *bias, *multiplier, *exponent;
 } nnf_conv2d_q8_scheme;
 
-void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
+/* Packs weights [columns][ld], of each row the first `depth`. */
+void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights, size_t ld,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed);
 
 /* One channel of a panel's header, of its `depth` weights. Returns whether it is simple. */

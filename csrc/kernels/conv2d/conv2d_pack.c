@@ -48,7 +48,7 @@ size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n)
     return packed_columns(columns, n) * (depth + 1);
 }
 
-void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
+void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, size_t ld, const float *bias,
                          float *packed)
 {
     for (size_t first = 0; first < columns; first += n) {
@@ -56,7 +56,7 @@ void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *we
         for (size_t j = 0; j < width; j++)
             packed[j] = j < here ? bias[first + j] : 0;
         packed += width;
-        pack_words(here, width, depth, (const unsigned char *)(weights + first * depth), 4 * depth,
+        pack_words(here, width, depth, (const unsigned char *)(weights + first * ld), 4 * ld,
                    (unsigned char *)packed, 0);
         packed += depth * width;
     }
@@ -140,7 +140,7 @@ static void pair_words(unsigned char *body, size_t width, size_t count)
     }
 }
 
-void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
+void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights, size_t ld,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed)
 {
     const size_t groups = nnf_conv2d_q8_groups(depth, k), whole = depth / NNF_CONV2D_Q8_GROUP;
@@ -156,7 +156,7 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         memset(header + NNF_CONV2D_Q8_ARRAYS * width, 0, 64);
         memset(body + 4 * width * whole, 0, 4 * width * (groups - whole));
         for (size_t j = 0; j < here; j++) {
-            const uint8_t *from = weights + (first + j) * depth;
+            const uint8_t *from = weights + (first + j) * ld;
             simple &= nnf_pack_conv2d_q8_channel(depth, from, scheme, first + j, header + j, width);
             if (4 * whole < depth) {
                 unsigned char last[NNF_CONV2D_Q8_GROUP] = {0};
@@ -165,7 +165,7 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
                 memcpy(body + (whole * width + j) * 4, last, 4);
             }
         }
-        pack_words(here, width, whole, weights + first * depth, depth, body, flip);
+        pack_words(here, width, whole, weights + first * ld, ld, body, flip);
         if (k == NNF_CONV2D_Q8_PAIR)
             pair_words(body, width, groups);
         memset(body + 4 * width * groups, 0, (size_t)(packed + bytes - (body + 4 * width * groups)));

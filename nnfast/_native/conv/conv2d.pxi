@@ -164,6 +164,7 @@ def pack_conv2d_f32(const float[:, ::1] weights, const float[::1] bias, size_t g
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
     cdef packing p
     p.form, p.columns, p.depth, p.groups, p.n = PACKED_F32, weights.shape[0] // groups, weights.shape[1], groups, row.n
+    p.ld, p.matrix = p.depth, p.columns * p.depth
     p.panel = sizeof(float) * p.n * (p.depth + 1)
     p.packed = sizeof(float) * nnf_pack_conv2d_f32_size(p.columns, p.depth, p.n)
     p.each = lines(p.packed)

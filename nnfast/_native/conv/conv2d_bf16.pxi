@@ -224,6 +224,7 @@ def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window,
         whole[:, :, :each] = np.asarray(weights).reshape(len(whole), -1, each)
         weights = whole.reshape(len(whole), -1)
     p.columns, p.depth, p.groups, p.n = weights.shape[0], weights.shape[1], 1, row.n
+    p.ld, p.matrix = p.depth, p.columns * p.depth
     p.form, p.k = PACKED_BF16, 2 if pixel or line else row.k
     p.panel = nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k))
     p.packed = p.each = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)

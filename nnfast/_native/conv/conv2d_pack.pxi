@@ -18,6 +18,7 @@ cdef struct packing:
     size_t panel                    # bytes of a whole panel
     size_t packed                   # bytes of a group's packed weights
     size_t each                     # from one group to the next
+    size_t ld, matrix               # elements from one row of the weights to the next, and from one group's to the next's
     const void *weights             # the rest: only where a step does not bring its own
     const void *bias                # of all groups
     unsigned char *to
@@ -27,7 +28,7 @@ cdef struct packing:
 cdef void pack_share(const packing *p, const char *weights, const char *bias, unsigned char *out, int thread,
                      int threads) noexcept nogil:
     """A thread's share of the panels."""
-    cdef size_t panels = (p.columns + p.n - 1) // p.n, item, last, group, first, count, unit, columns
+    cdef size_t panels = (p.columns + p.n - 1) // p.n, item, last, group, first, count, unit, columns, at
     cdef nnf_conv2d_q8_scheme scheme = p.scheme
     cdef unsigned char *to
     nnf_share(p.groups * panels, thread, threads, &item, &last)
@@ -37,20 +38,21 @@ cdef void pack_share(const packing *p, const char *weights, const char *bias, un
         unit = group * p.columns + first * p.n
         # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
         columns, to = min(count * p.n, p.columns - first * p.n), out + group * p.each + first * p.panel
+        at = group * p.matrix + first * p.n * (1 if p.form == PACKED_F32_ROWS else p.ld)
         if p.form == PACKED_Q8:
             scheme.bias = <const int32_t *>bias + unit
             scheme.multiplier = p.scheme.multiplier + unit
             scheme.exponent = p.scheme.exponent + unit
-            nnf_pack_conv2d_q8(columns, p.depth, p.n, p.k, <const uint8_t *>weights + unit * p.depth, &scheme, to)
+            nnf_pack_conv2d_q8(columns, p.depth, p.n, p.k, <const uint8_t *>weights + at, p.ld, &scheme, to)
         elif p.form == PACKED_BF16:
-            nnf_pack_conv2d_bf16(columns, p.depth, p.n, p.k, <const float *>weights + unit * p.depth,
+            nnf_pack_conv2d_bf16(columns, p.depth, p.n, p.k, <const float *>weights + at,
                                  <const float *>bias + unit, to)
         elif p.form == PACKED_F32_ROWS:
-            nnf_pack_conv2d_f32_rows(columns, p.depth, p.n, <const float *>weights + group * p.columns * p.depth +
-                                     first * p.n, p.columns, <const float *>bias + unit, <float *>to)
+            nnf_pack_conv2d_f32_rows(columns, p.depth, p.n, <const float *>weights + at, p.ld,
+                                     <const float *>bias + unit, <float *>to)
         else:
-            nnf_pack_conv2d_f32(columns, p.depth, p.n, <const float *>weights + unit * p.depth,
-                                <const float *>bias + unit, <float *>to)
+            nnf_pack_conv2d_f32(columns, p.depth, p.n, <const float *>weights + at, p.ld, <const float *>bias + unit,
+                                <float *>to)
         if first + count == panels:
             clear_rest(out + group * p.each, p.packed, p.each)
         item += count
@@ -81,14 +83,18 @@ cdef size_t bytes_of(size_t columns, size_t depth, bint quantized, bint raw) exc
 
 
 cdef class Packing(Step):
-    """Matrices [groups, columns, depth] of slot x and the bias [groups, columns] of slot b, packed in slot y."""
+    """Matrices [groups, columns, depth] of slot x and the bias [groups, columns] of slot b, packed in slot y.
+
+    place: None for dense matrices, or (elements from one row to the next, from one matrix to the next).
+    """
 
     cdef packing p
 
-    def __init__(self, slots, size_t columns, size_t depth, size_t groups, bint quantized, bint raw):
+    def __init__(self, slots, size_t columns, size_t depth, size_t groups, bint quantized, bint raw, place):
         cdef const nnf_kernel *row = tiles_of(raw, columns) if quantized else pick("conv2d_f32_nhwc")
         self.p.form = PACKED_Q8 if quantized else PACKED_F32
         self.p.columns, self.p.depth, self.p.groups, self.p.n, self.p.k = columns, depth, groups, row.n, row.k
+        self.p.ld, self.p.matrix = (depth, columns * depth) if place is None else place
         self.p.panel = nnf_conv2d_q8_panel(row.n, nnf_conv2d_q8_groups(depth, row.k)) if quantized \
             else sizeof(float) * row.n * (depth + 1)
         self.p.packed = bytes_of(columns, depth, quantized, raw)
@@ -102,25 +108,28 @@ cdef class Packing(Step):
 cdef class PackF32(Packing):
     """float32 matrices and bias as pack_conv2d_f32 packs them; slots x, b, y.
 
-    by_rows: the matrices are [groups, depth, columns].
+    by_rows: the matrices are [groups, depth, columns]. place: as of a Packing.
     """
 
-    def __init__(self, slots, size_t columns, size_t depth, size_t groups, bint by_rows=False):
-        super().__init__(slots, columns, depth, groups, False, False)
+    def __init__(self, slots, size_t columns, size_t depth, size_t groups, bint by_rows=False, place=None):
+        super().__init__(slots, columns, depth, groups, False, False, place)
         if by_rows:
             self.p.form = PACKED_F32_ROWS
+            if place is None:
+                self.p.ld = columns
 
 
 cdef class PackQ8(Packing):
     """8-bit matrices and an int32 bias as pack_conv2d_q8 packs them; slots x, b, y.
 
     weights: (int8 or uint8, zero point); input_zero_point, signed_input, raw: as there; multiplier, exponent: int32
-    [groups * columns], from sums to output codes.
+    [groups * columns], from sums to output codes; place: as of a Packing.
     """
 
     def __init__(self, slots, size_t columns, size_t depth, size_t groups, weights, int input_zero_point,
-                 bint signed_input, const int32_t[::1] multiplier, const int32_t[::1] exponent, bint raw=False):
-        super().__init__(slots, columns, depth, groups, True, raw)
+                 bint signed_input, const int32_t[::1] multiplier, const int32_t[::1] exponent, bint raw=False,
+                 place=None):
+        super().__init__(slots, columns, depth, groups, True, raw, place)
         if not multiplier.shape[0] == exponent.shape[0] == <Py_ssize_t>(groups * columns):
             raise ValueError("there must be a multiplier and an exponent for each column")
         dtype, zero_point = weights

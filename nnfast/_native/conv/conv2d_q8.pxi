@@ -298,7 +298,7 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
             scheme.bias = &bias[i * columns]
             scheme.multiplier = &multiplier[i * columns]
             scheme.exponent = &exponent[i * columns]
-            nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
+            nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], depth, &scheme, &to[i * each])
             if adds_in_16_bits(row):
                 nnf_limit_conv2d_q8(columns, depth, row.n, &to[i * each])
             elif row.isa == NNF_ISA_NEON:

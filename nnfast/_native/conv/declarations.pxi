@@ -36,8 +36,8 @@ cdef extern from "conv2d/conv2d.h":
     ctypedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile) noexcept nogil
 
     size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
-    void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
-                             float *packed) nogil
+    void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, size_t ld,
+                             const float *bias, float *packed) nogil
     void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const float *weights, size_t ld,
                                   const float *bias, float *packed) nogil
 
@@ -72,7 +72,7 @@ cdef extern from "conv2d/conv2d.h":
         const double *scale
 
     size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k) nogil
-    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
+    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights, size_t ld,
                             const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
     void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed) nogil
     void nnf_mark_mild_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed) nogil

@@ -18,14 +18,14 @@ from ...forks import importing
 
 FORMS = ("nchw_to_nhwc", "widen_float16")
 JOINED = ("pad_fusion",)
-STEPS = ("bf16_activations", "silu_fusion", "lookup_fusion", "layer_norm_fusion", "elementwise_fusion",
-         "prefetch_weights", "row_fusion")
+STEPS = ("transpose_fusion", "bf16_activations", "silu_fusion", "lookup_fusion", "layer_norm_fusion",
+         "elementwise_fusion", "prefetch_weights", "row_fusion")
 NAMES = tuple(sorted((*FORMS, *JOINED, *STEPS, "drop_constants", "native_kernels", "share_memory")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}
 """Pass -> the precision that it requires."""
 
-ABOUT = {"silu_fusion": "UnaryF32", "layer_norm_fusion": "ReduceF32"}
+ABOUT = {"transpose_fusion": "StridedCopy", "silu_fusion": "UnaryF32", "layer_norm_fusion": "ReduceF32"}
 """Pass of STEPS -> class of the steps without which it has nothing to do: its module is not even loaded then."""
 
 
