@@ -18,7 +18,7 @@ cdef struct packing:
     size_t panel                    # bytes of a whole panel
     size_t packed                   # bytes of a group's packed weights
     size_t each                     # from one group to the next
-    size_t ld, matrix               # elements from one row of the weights to the next, and from one group's to the next's
+    size_t ld, matrix               # elements from one row of the weights to the next, from one group's to the next's
     const void *weights             # the rest: only where a step does not bring its own
     const void *bias                # of all groups
     unsigned char *to
