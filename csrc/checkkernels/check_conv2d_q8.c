@@ -128,6 +128,9 @@ static nnf_conv2d_q8_values draw_values(nnf_check *c, size_t rows, size_t column
         scale[j] = (float)(1 + nnf_check_below(c, 1000)) * 0.00017f;
         bias[j] = ((float)nnf_check_below(c, 2000) - 1000.0f) * 0.3f;
     }
+    const bool is_short = nnf_check_below(c, 2); /* sums of few inputs */
+    for (size_t j = 0; j < columns && is_short; j++)
+        weights[j] = (int32_t)nnf_check_below(c, 65536) - 32768;
     const bool is_clamped = nnf_check_below(c, 2);
     return (nnf_conv2d_q8_values){.row = row, .next = nnf_check_below(c, 2),
                                   .by = {.weights = weights, .scale = scale, .bias = bias,

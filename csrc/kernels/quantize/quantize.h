@@ -42,7 +42,7 @@ static inline uint8_t nnf_code_of_sum(int32_t sum, double scale, const nnf_codes
 typedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                                const double *scale, const nnf_codes *codes, uint8_t *y, size_t ldy);
 
-/* How n float32 values became codes at run time: each is (code - zero) * step, codes unsigned. */
+/* How n float32 values became codes at run time: each is (code - zero) * step; codes are unsigned, zero is 0..255. */
 typedef struct nnf_row_codes {
     float step;
     int32_t zero;
