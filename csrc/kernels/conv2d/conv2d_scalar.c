@@ -80,14 +80,20 @@ void nnf_conv2d_s32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
     multiply_q8(t, 0, NULL, 1);
 }
 
-void nnf_conv2d_f32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+/* The sums of a tile, [rows][N]. */
+static void sum_tile(const nnf_conv2d_q8_tile *t, int32_t *sums)
 {
-    const nnf_conv2d_q8_values *values = t->values;
-    int32_t sums[M * N];
     nnf_conv2d_q8_tile tile = *t;
     tile.c = (uint8_t *)sums;
     tile.ldc = N;
     multiply_q8(&tile, 0, NULL, 1);
+}
+
+void nnf_conv2d_f32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    const nnf_conv2d_q8_values *values = t->values;
+    int32_t sums[M * N];
+    sum_tile(t, sums);
     for (size_t i = 0; i < t->rows; i++) {
         for (size_t j = 0; j < t->columns; j++)
             ((float *)t->c)[i * t->ldc + j] = nnf_sum_value(sums[i * N + j], values->row + i * values->next, &values->by, j);
@@ -98,10 +104,7 @@ void nnf_conv2d_once_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
 {
     const nnf_codes codes = {.zero_point = t->zero_point, .lo = t->lo, .hi = t->hi, .flip = t->flip};
     int32_t sums[M * N];
-    nnf_conv2d_q8_tile tile = *t;
-    tile.c = (uint8_t *)sums;
-    tile.ldc = N;
-    multiply_q8(&tile, 0, NULL, 1);
+    sum_tile(t, sums);
     for (size_t i = 0; i < t->rows; i++) {
         for (size_t j = 0; j < t->columns; j++)
             t->c[i * t->ldc + j] = nnf_code_of_sum(sums[i * N + j], t->scale[j], &codes);
