@@ -1,5 +1,6 @@
 """Plans that were stored: restored step by step as they were, and refused where a step would reach too far."""
 
+import itertools
 import os
 from contextlib import contextmanager
 
@@ -10,7 +11,9 @@ from msgspec.structs import asdict, replace
 
 import nnfast
 from helpers.normalized import normalized
+from helpers.steps import at_level
 from nnfast import CacheFiles, ModelBuilder
+from nnfast._native import kernels
 from nnfast.compiler import stored_plan, stored_steps
 from nnfast.compiler.planner import Planner
 from nnfast.compiler.stored_steps.base import Misfit
@@ -169,12 +172,12 @@ def test_a_plan_is_its_record(device, model):
 
 def test_every_kind_of_step_is_tested(device):
     """By the models above, at some level and number of threads; but for what only some machines choose."""
-    met = set()
-    for model in all_models():
-        for threads in (1, 2):
+    met, levels = set(), {"avx2", kernels.level()} & {*kernels.levels()}
+    for level, threads, model in itertools.product(levels, (1, 2), all_models()):
+        with at_level(level):
             record = Stored(nnfast.Device(num_threads=threads).prepare(model)).record
-            for step in () if record is None else record.steps:
-                met.update(type(each).__name__ for each in (step, *getattr(step, "steps", ())))
+        for step in () if record is None else record.steps:
+            met.update(type(each).__name__ for each in (step, *getattr(step, "steps", ())))
     assert stored_steps._KINDS.keys() - met <= {"Conv2dLinesQ8", "Conv2dWinogradQ8", "Bands", "Conv2dLineF32"}
 
 
