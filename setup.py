@@ -47,7 +47,7 @@ def extensions():
              "codec": ["csrc/base/digest.c"],
              "openmp": [*meeting, *csrc("base/*_openmp.c")],
              "rings": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"],
-             "bench": [*csrc("peak/*.c"), "csrc/fmq/ring.c"]}
+             "bench": [*csrc("peak/*.c"), "csrc/base/tiles.c", "csrc/fmq/ring.c"]}
     # What Cython adds to modules with memoryviews stands in one module, not in each.
     result = [extension(SHARED, [SHARED.replace(".", "/") + ".c"])]
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):

@@ -1,26 +1,13 @@
 /* Products of whole tiles: four sums of 16 x 16, as many as a 2 x 2 block of rows and columns has. */
 #include <immintrin.h>
 
+#include "nnf/tiles.h"
 #include "peak/peak.h"
-
-/* The layout that LDTILECFG reads. */
-typedef struct tile_shapes {
-    uint8_t palette, start, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-} tile_shapes;
 
 /* All tiles full: 16 rows of 64 bytes. */
 static inline void begin(void)
 {
-    tile_shapes shapes = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        shapes.bytes[i] = 64;
-        shapes.rows[i] = 16;
-    }
-    /* gcc 12 takes LDTILECFG for a read of eight bytes, and would leave out the rest. */
-    __asm__ volatile("" : : "r"(&shapes) : "memory");
-    _tile_loadconfig(&shapes);
+    nnf_tiles_shape(16, 64);
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -40,7 +27,7 @@ void nnf_peak_s8__avx512amx(size_t rounds)
         _tile_dpbusd(2, 5, 6);
         _tile_dpbusd(3, 5, 7);
     }
-    _tile_release();
+    nnf_tiles_release();
 }
 
 void nnf_peak_bf16__avx512amx(size_t rounds)
@@ -52,5 +39,5 @@ void nnf_peak_bf16__avx512amx(size_t rounds)
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
-    _tile_release();
+    nnf_tiles_release();
 }
