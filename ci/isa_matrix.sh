@@ -9,6 +9,11 @@ for level in scalar avx2 avxvnni avx512 avx512vnni avx512vbmi avx512bf16 avx512a
     printf '%-28s ' "$level"
     "$folder/checkkernels" --isa "$level" | tail -n 1
 done
+if [ "$(uname -m)" = x86_64 ]; then
+    printf '%-28s ' "tiles in C"
+    python3 ci/build_checkkernels.py --family conv2d -o "$folder/tiles" -- -DNNF_EMULATE_TILES
+    "$folder/tiles" -k avx512amx | tail -n 1
+fi
 if command -v qemu-x86_64 >/dev/null; then
     for cpu in Nehalem Haswell; do
         printf '%-28s ' "qemu $cpu"

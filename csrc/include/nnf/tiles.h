@@ -19,4 +19,8 @@ void nnf_tiles_shape(int rows, int depth);
 /* Back to no tiles; does nothing where this thread has none. */
 void nnf_tiles_release(void);
 
+#if defined(NNF_EMULATE_TILES) && defined(__x86_64__)
+#include "nnf/tiles_emulated.h"
+#endif
+
 #endif
