@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick, release_tiles, tuning
 from .threads cimport nnf_run, nnf_step
-from .window cimport portion, portion_of
+from .window cimport axis_of, nnf_axis, portion, portion_of
 
 import numpy as np
 
@@ -72,6 +72,7 @@ def _lines_op(bint signed):
 cdef struct conv2d_lines_q8:
     nnf_conv2d_lines_q8_nhwc_fn kernel
     geometry g
+    nnf_axis rows
     size_t batch, units, n, panels, panel   # panel: bytes of one
     size_t height                           # most output rows of a band
     ptrdiff_t pitch                         # bytes from one copied row to the next
@@ -100,7 +101,7 @@ cdef void run_lines_q8(const nnf_step *step, const nnf_run *run, int thread, int
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
     cdef uint8_t *scratch = run.scratch + thread * run.scratch_stride
     cdef nnf_conv2d_q8_lines job = p.lines
-    cdef portion s = portion_of(p.batch * g.out_height, p.panels, thread, threads)
+    cdef portion s = portion_of(&p.rows, p.batch, p.panels, thread, threads)
     cdef size_t row = s.first, height = g.out_height, image, first, left, copied, panel
     cdef size_t panels = s.end - s.begin if p.wide else 1
     job.tile.a = scratch
@@ -142,6 +143,7 @@ cdef class Conv2dLinesQ8(Step):
         cdef size_t per_row, across, i, j, extra, fit
         blocks = LinesBlocks(window, channels)
         measure(g, window, channels, channels)
+        self.p.rows = axis_of(window, 0)
         self.p.kernel = <nnf_conv2d_lines_q8_nhwc_fn>row.fn
         self.p.batch, self.p.units, self.p.n = batch, units, row.n
         self.p.panels = (units + row.n - 1) // row.n

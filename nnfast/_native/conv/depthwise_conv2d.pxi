@@ -113,7 +113,7 @@ cdef void run_depthwise_f32(const nnf_step *step, const nnf_run *run, int thread
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier)
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
-    cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
+    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
     cdef size_t end = min(s.end * NNF_DEPTHWISE_BLOCK, g.channels)
     while row < s.last:
@@ -199,7 +199,7 @@ cdef void run_depthwise_q8(const nnf_step *step, const nnf_run *run, int thread,
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier), line = g.x.out * g.channels
     cdef size_t rows = g.y.out, blocks = (g.channels + p.q.n - 1) // p.q.n
-    cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
+    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
     cdef size_t end = min(s.end * p.q.n, g.channels)
     while row < s.last:
@@ -311,7 +311,7 @@ cdef void run_depthwise_q16(const nnf_step *step, const nnf_run *run, int thread
     cdef int32_t *y = <int32_t *>run.slot[step.slots[1]]
     cdef size_t image = g.y.size * g.x.size * g.channels, line = g.x.out * g.channels
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
-    cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
+    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
     cdef size_t end = min(s.end * NNF_DEPTHWISE_BLOCK, g.channels)
     while row < s.last:
