@@ -14,7 +14,7 @@ typedef union tile {
     uint8_t u8[16][64];
     int8_t s8[16][64];
     uint16_t bf16[16][32];
-    int32_t s32[16][16];
+    uint32_t u32[16][16];
     float f32[16][16];
 } tile;
 
@@ -64,27 +64,21 @@ static void expect_product(int sums, int rows, int columns)
            "a product of tiles of other kinds");
 }
 
-void nnf_tile_products_u8(int sums, int rows, int columns)
+/* Sums wrap around. */
+static void add_products(int sums, int rows, int columns, int is_signed)
 {
     expect_product(sums, rows, columns);
     for (size_t i = 0; i < rows_of(sums); i++) {
         for (size_t k = 0; k < depth_of(); k++) {
+            const int x = is_signed ? tiles[rows].s8[i][k] : tiles[rows].u8[i][k];
             for (size_t j = 0; j < 16; j++)
-                tiles[sums].s32[i][j] += tiles[rows].u8[i][k] * tiles[columns].s8[k / 4][4 * j + k % 4];
+                tiles[sums].u32[i][j] += (uint32_t)(x * tiles[columns].s8[k / 4][4 * j + k % 4]);
         }
     }
 }
 
-void nnf_tile_products_s8(int sums, int rows, int columns)
-{
-    expect_product(sums, rows, columns);
-    for (size_t i = 0; i < rows_of(sums); i++) {
-        for (size_t k = 0; k < depth_of(); k++) {
-            for (size_t j = 0; j < 16; j++)
-                tiles[sums].s32[i][j] += tiles[rows].s8[i][k] * tiles[columns].s8[k / 4][4 * j + k % 4];
-        }
-    }
-}
+void nnf_tile_products_u8(int sums, int rows, int columns) { add_products(sums, rows, columns, 0); }
+void nnf_tile_products_s8(int sums, int rows, int columns) { add_products(sums, rows, columns, 1); }
 
 /* Denormal numbers count as zero, and become zero. */
 static float without_denormals(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }

@@ -1,6 +1,6 @@
 /* The tile instructions in C, with which kernels of the tile level are checked on machines that have AVX-512 but no tiles:
  * `python ci/build_checkkernels.py -- -DNNF_EMULATE_TILES`, or the package built with NNFAST_CFLAGS=-DNNF_EMULATE_TILES.
- * Slow. What a processor would fault at, no shapes and shapes that do not suit each other, ends the process. */
+ * Slow. The use of tiles by a thread that has given them no shapes, at which a processor faults, ends the process. */
 #ifndef NNF_TILES_EMULATED_H
 #define NNF_TILES_EMULATED_H
 
