@@ -132,17 +132,19 @@ def test_quantized_is_the_definition_bit_for_bit(case, kind, target_scale):
             np.testing.assert_array_equal(run_native(node, data, threads)[0], wanted, level)
 
 
-def test_rows_and_channels_split_over_threads_alike():
+@pytest.mark.parametrize(("size", "channels"), [(7, 1024), (19, 256)])
+def test_rows_and_channels_split_over_threads_alike(size, channels):
+    """Two threads share the channels of the first, whose windows are high beside it, and the rows of the second."""
     rng = np.random.default_rng(3)
-    case = {"batch": 1, "size": [7, 7], "channels": 1024, "multiplier": 1, "taps": [3, 3],
+    case = {"batch": 1, "size": [size, size], "channels": channels, "multiplier": 1, "taps": [3, 3],
             "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 3}
-    data = rng.uniform(-2, 2, (1, 7, 7, 1024)).astype(np.float32)
-    node = build(case, operand(F32, shape=data.shape), operand(F32, rng.uniform(-2, 2, (1, 3, 3, 1024))),
-                 operand(F32, rng.uniform(-2, 2, 1024)), operand(F32))
+    data = rng.uniform(-2, 2, (1, size, size, channels)).astype(np.float32)
+    node = build(case, operand(F32, shape=data.shape), operand(F32, rng.uniform(-2, 2, (1, 3, 3, channels))),
+                 operand(F32, rng.uniform(-2, 2, channels)), operand(F32))
     one, steps = run_native(node, data, 1)
     assert steps[0].tiles >= 2
-    assert steps[0].work == 7 * 7 * 9 * 1024
-    assert steps[0].packed == 4 * 10 * 1024
+    assert steps[0].work == size * size * 9 * channels
+    assert steps[0].packed == 4 * 10 * channels
     for threads in (2, 3, 5):
         np.testing.assert_array_equal(one, run_native(node, data, threads)[0])
 
