@@ -63,7 +63,20 @@ int nnf_step_leaves(const nnf_run *run)
     return 1;
 }
 
-/* What has to happen behind step e->done, or where it was left, once for the whole team. */
+/* Behind the last step that shares go on to from step e->done without a meeting, where nobody wants to know the time of
+ * each step, nor may stop the execution between them. */
+static size_t round_end(const execution *e, int shares)
+{
+    const nnf_step *steps = e->program->steps;
+    size_t end = e->done + 1;
+    if (shares == 1 || e->divides || e->times_ns || !nnf_step_is_even(&steps[e->done], shares))
+        return end;
+    while (end < e->program->count && steps[end].follows)
+        end++;
+    return end;
+}
+
+/* What has to happen behind the round of step e->done, or where it was left, once for the whole team. */
 static void between(execution *e, int threads)
 {
     const size_t step = e->done;
@@ -82,7 +95,7 @@ static void between(execution *e, int threads)
         return;
     }
     m->shares = 0;
-    e->done = step + 1;
+    e->done = round_end(e, threads);
     if (e->run.declined && __atomic_load_n(e->run.declined, __ATOMIC_RELAXED))
         e->outcome = NNF_DECLINED;
     else if (e->done < e->program->count)
@@ -127,7 +140,9 @@ static void do_step(execution *e, const nnf_step *step, int thread, int threads)
 static void do_share(void *argument, int share, int shares)
 {
     execution *e = argument;
-    do_step(e, &e->program->steps[e->done], share, shares);
+    const size_t end = round_end(e, shares);
+    for (size_t step = e->done; step < end; step++)
+        do_step(e, &e->program->steps[step], share, shares);
 }
 
 /* After a step, or where it was left: whether another one follows. */

@@ -38,11 +38,15 @@ cdef class Step:
     cdef readonly size_t out_row    # bytes of a row of the last slot
     cdef readonly size_t elements   # that the step computes one by one, in shares of nnf_share_runs; else 0
     cdef readonly tuple items       # bytes of each slot's element, the output's last; 0: all take the first
+    cdef readonly size_t grains     # equal pieces of the output that even shares do not cut (nnf/step.h); 0: never even
+    cdef readonly size_t least      # grains of a share from which on their number does not change how a sum is added up
+    cdef readonly bint pointwise    # even shares read, of what other steps write, only pieces of their own number
     cdef public object reference    # run(frame) computes what the step has declined; None: it never does
 
     cdef int bind(self, nnf_step_fn fn, const void *params, slots, str kernel) except -1
     cdef void bands(self, band_fn fn, nnf_axis rows, size_t in_row, size_t out_row)
     cdef void one_by_one(self, size_t elements, tuple items)
+    cdef void even(self, size_t grains, bint pointwise, size_t least=?)
 
 
 cdef class Frame:

@@ -40,7 +40,10 @@ cdef extern from "nnf/step.h":
         const void *params
         const int32_t *slots
         int32_t parts
+        int32_t pieces
+        int32_t follows
 
+    bint nnf_step_is_even(const nnf_step *step, int threads) noexcept nogil
     void nnf_decline(const nnf_run *run) noexcept nogil
     void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil
     void nnf_share_runs(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil

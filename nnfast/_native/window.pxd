@@ -1,4 +1,4 @@
-from .threads cimport nnf_share
+from .threads cimport nnf_share, nnf_step, nnf_step_is_even
 
 
 cdef extern from "nnf/window.h":
@@ -31,18 +31,19 @@ ctypedef struct portion:
     size_t end
 
 
-# Splits the output rows of `images` images, or the channel blocks where that costs the slowest thread less. What it
-# reads of others comes from their caches: of rows those around its own, of blocks all but its share of the rows, since
-# a thread has mostly made the rows that it goes on with. Such a row costs about half as much as a tap of an output row;
-# costs are in quarters of a tap, and a share has others on one side or on both.
-cdef inline portion portion_of(const nnf_axis *a, size_t images, size_t blocks, int thread, int threads) noexcept nogil:
+# Splits the output rows of `images` images, or the channel blocks where that costs the slowest thread less and shares
+# of the step need not be even. What it reads of others comes from their caches: of rows those around its own, of blocks
+# all but its share of the rows, since a thread has mostly made the rows that it goes on with. Such a row costs about
+# half as much as a tap of an output row; costs are in quarters of a tap, and a share has others on one side or on both.
+cdef inline portion portion_of(const nnf_step *step, const nnf_axis *a, size_t images, size_t blocks, int thread,
+                               int threads) noexcept nogil:
     cdef portion p
     cdef size_t n = threads, rows = images * a.out, sources = images * a.size, each = 4 * a.taps
     cdef size_t reach = (a.taps - 1) * a.dilation + 1, around = reach - a.stride if reach > a.stride else 0
     p.first, p.last, p.begin, p.end = 0, rows, 0, blocks
     if n == 1:
         return p
-    if (blocks + n - 1) // n * (each * rows + 2 * (sources - sources // n)) \
+    if not nnf_step_is_even(step, threads) and (blocks + n - 1) // n * (each * rows + 2 * (sources - sources // n)) \
             < ((rows + n - 1) // n * each + min(n - 1, 2) * around) * blocks:
         nnf_share(blocks, thread, threads, &p.begin, &p.end)
     else:

@@ -35,6 +35,7 @@ class Lowering:
         self.go_on = go_on         # called at intervals in long work; raises to end the preparation
         self.items = []            # Step objects and NumpyItem objects, in order
         self.rows = []             # rows of explain(), one per operation
+        self.rounds = []           # (first, last step) between which threads do not meet
         self.sizes = {}            # slot -> bytes, of slots that may be placed in the arena
         self.constants = {}        # slot -> array
         self.bound = set()         # slots bound to memory from outside
@@ -177,6 +178,10 @@ class Lowering:
         """Merge the group of one representative into that of another, from a byte of its memory on."""
         self._group[root], self._behind[root] = other, offset
 
+    def extent(self, slot):
+        """Where a slot lies: the representative of its group, the bytes from the beginning of its memory, its size."""
+        return self.root(slot), self.behind(slot), self.sizes[slot]
+
     @property
     def slots(self):
         """Number of slots."""
@@ -258,6 +263,10 @@ class Lowering:
         name = by.rpartition(".")[2]
         if name not in row["passes"]:
             row["passes"].append(name)
+
+    def note_at(self, place, by):
+        """The same for the operation whose step is at a place."""
+        self.note(self._row(place), by)
 
     def _in_numpy(self, node):
         self.packing.read.update(t.operand for t in node.inputs if t.value is not None)

@@ -281,11 +281,14 @@ def identity(array):
 def _memory(lowering, go_on):
     """Frame layout of a lowering: arena offsets of groups not bound from outside, and the aliases of each slot."""
     first, last = {}, {}
+    # A thread may be at the last step of a round while another is at its first one.
+    rounds = {step: span for span in lowering.rounds for step in range(span[0], span[1] + 1)}
     for index, item in enumerate(lowering.items):
+        begin, end = rounds.get(index, (index, index))
         for slot in item.slots:
             root = lowering.root(slot)
-            first.setdefault(root, index)
-            last[root] = index
+            first.setdefault(root, begin)
+            last[root] = end
     blocks = {}
     for slot in range(lowering.slots):
         root = lowering.root(slot)

@@ -45,7 +45,8 @@ class Row(Record):
 
 class PlanRecord(Record):
     """A Segment that covers a whole graph. offsets, constants: by slot; inputs, outputs: slots of operands; shapes: of
-    operands; aliases: slots that share memory with others. threads: number that it was planned for."""
+    operands; aliases: slots that share memory with others. threads: number that it was planned for. pieces: of steps
+    whose shares are even, and whether they follow (nnf/step.h)."""
 
     threads: int
     slots: Index
@@ -57,6 +58,7 @@ class PlanRecord(Record):
     shapes: list[tuple[Index, tuple[Index, ...]]]
     aliases: Pairs
     steps: list[AnyStep]
+    pieces: list[tuple[Index, Index, bool]]
     rows: list[Row]
 
 
@@ -73,7 +75,11 @@ def plan_of(segment, threads, add):
         threads, spec["slots"], spec["arena_bytes"], list(spec["offsets"].items()),
         [(slot, add(array)) for slot, array in spec["constants"].items()], list(segment.inputs.items()),
         list(segment.outputs.items()), [(o, tuple(shape)) for o, (shape, _) in segment.tensors.items()],
-        list(segment.aliases), steps, [Row(**row) for row in segment.rows])
+        list(segment.aliases), steps, _pieces(segment), [Row(**row) for row in segment.rows])
+
+
+def _pieces(segment):
+    return [(place, step.pieces, step.follows) for place, step in enumerate(segment.items[0].steps) if step.pieces]
 
 
 def restore(record, model, kept, resources, array_of, is_late):
@@ -101,6 +107,7 @@ class Restoring:
         self.checks = []
         self._place(record, graph, kept)
         self.steps = [self._step(step) for step in record.steps]
+        self._cut(record.pieces)
         if any(self._times[key] != times for key, times in self._ends.items()):
             raise Misfit("the plan ends within a sequence")
         if any(self._written.get(slot, 0) < self._room[slot] for _, slot in record.outputs):
@@ -177,6 +184,14 @@ class Restoring:
         if max(made.slots) >= self._slots:
             raise Misfit("a step names a slot that is not there")
         return made
+
+    def _cut(self, pieces):
+        """Let shares of steps be even. What they then read of each other's determines numbers only."""
+        try:
+            for place, count, follows in pieces:
+                self.steps[place].cut(count, follows)
+        except (IndexError, ValueError, OverflowError) as error:
+            raise Misfit(f"a step of the plan cannot have even shares: {error}") from None
 
     def _cover(self, start, nbytes):
         """Note that bytes of the working memory hold values, as sorted, disjoint spans."""

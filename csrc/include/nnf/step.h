@@ -36,7 +36,17 @@ struct nnf_step {
     const void *params;    /* the family's own struct, owned by the Step object */
     const int32_t *slots;  /* slot numbers, in the order the family documents */
     int32_t parts;         /* into which it may be divided, each a fraction of a millisecond; 0 or 1: none */
+    int32_t pieces;        /* equal ones of its tensors, which even shares (below) do not cut; 0: shares are never even */
+    int32_t follows;       /* nonzero: even shares read, of what steps wrote since threads met, only what shares of their
+                            * own number did, and write nothing that others still read; pieces are those of the step
+                            * before */
 };
+
+/* Whether shares are even: the t-th of n writes the t-th n-th of the output. */
+static inline int nnf_step_is_even(const nnf_step *step, int threads)
+{
+    return step->pieces && step->pieces % threads == 0;
+}
 
 /* A step declines: the program stops behind it, for the reference of its operation to compute it, or to refuse. */
 static inline void nnf_decline(const nnf_run *run)

@@ -12,7 +12,7 @@ step may do several such products, the groups of a grouped convolution, and may 
 
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, nnf_tuning, pick, tuning
-from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
+from .threads cimport nnf_run, nnf_share, nnf_step, nnf_step_is_even, run_alone
 from .window cimport axis_of
 
 from .engine import aligned_bytes
@@ -126,7 +126,8 @@ cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, i
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
     cdef split s
-    if p.streamed and threads > 1 and p.place.groups == 1 and p.s.rows >= p.own * threads:
+    if nnf_step_is_even(step, threads) \
+            or p.streamed and threads > 1 and p.place.groups == 1 and p.s.rows >= p.own * threads:
         s = p.s
         nnf_share(s.rows, thread, threads, &item, &last)
         cut(&s, last - item)
@@ -230,6 +231,8 @@ cdef class Conv2dF32(Step):
         self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels),
                               self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
+        if self.p.place.groups == 1 and not self.p.place.scattered and not self.p.streamed:
+            self.even(rows, g.plain, 2 * HIGH)
         self.bind(run_conv2d_f32, &self.p, slots, row.name.decode())
         if batch == 1 and place is None and g.out_width >= HIGH:
             self.bands(band_conv2d_f32, axis_of(window, 0), sizeof(float) * g.width * channels,

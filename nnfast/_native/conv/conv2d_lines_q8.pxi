@@ -101,7 +101,7 @@ cdef void run_lines_q8(const nnf_step *step, const nnf_run *run, int thread, int
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
     cdef uint8_t *scratch = run.scratch + thread * run.scratch_stride
     cdef nnf_conv2d_q8_lines job = p.lines
-    cdef portion s = portion_of(&p.rows, p.batch, p.panels, thread, threads)
+    cdef portion s = portion_of(step, &p.rows, p.batch, p.panels, thread, threads)
     cdef size_t row = s.first, height = g.out_height, image, first, left, copied, panel
     cdef size_t panels = s.end - s.begin if p.wide else 1
     job.tile.a = scratch
@@ -172,4 +172,5 @@ cdef class Conv2dLinesQ8(Step):
         self.work = <double>batch * g.out_height * g.out_width * units * g.filter_height * g.filter_width * channels
         self.tiles = <int>min(<double>max(batch * g.out_height, self.p.panels), self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
+        self.even(batch * g.out_height, False)
         self.bind(run_lines_q8, &self.p, slots, row.name.decode())

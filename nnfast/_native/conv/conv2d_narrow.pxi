@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, uint8_t
 
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_step, nnf_step_is_even
 from .window cimport axis_of
 
 from .engine import aligned_bytes
@@ -121,9 +121,15 @@ cdef void narrow_tiles(const narrow *p, const split *s, size_t origin, const voi
 
 cdef void run_narrow(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const narrow *p = <const narrow *>step.params
-    cdef size_t tile, last, item = 1 if p.kernel_q8 != NULL else sizeof(float)
-    nnf_share(p.s.tiles, thread, threads, &tile, &last)
-    narrow_tiles(p, &p.s, 0, run.slot[step.slots[0]], run.slot[step.slots[1]],
+    cdef size_t tile, last, origin = 0, item = 1 if p.kernel_q8 != NULL else sizeof(float)
+    cdef split s = p.s
+    if nnf_step_is_even(step, threads):
+        nnf_share(s.rows, thread, threads, &origin, &last)
+        cut(&s, last - origin)
+        tile, last = 0, s.tiles
+    else:
+        nnf_share(s.tiles, thread, threads, &tile, &last)
+    narrow_tiles(p, &s, origin, run.slot[step.slots[0]], run.slot[step.slots[1]],
                  <char *>run.slot[step.slots[2]] + p.place.out_first * item,
                  run.scratch + thread * run.scratch_stride, tile, last)
 
@@ -163,6 +169,8 @@ cdef class Conv2dNarrow(Step):
         self.work = <double>rows * units * taps * channels
         self.tiles = <int>min(<double>self.p.s.tiles, self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
+        if not self.p.place.scattered:
+            self.even(rows, g.plain)
         return 0
 
 

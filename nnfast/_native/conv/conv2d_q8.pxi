@@ -6,7 +6,7 @@ from libc.string cimport memset
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport (NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_AVX512VNNI, NNF_ISA_NEON, nnf_kernel, nnf_tuning, pick,
                        release_tiles, tuning)
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_step, nnf_step_is_even
 
 import numpy as np
 
@@ -189,10 +189,11 @@ cdef void one_tile_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, cons
         panel += panels
 
 
-cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *weights, uint8_t *y,
-                   const dynamic_codes *from_, size_t unit, unsigned char *scratch, size_t item,
+cdef void group_q8(const conv2d_q8 *p, const split *s, size_t origin, const uint8_t *x, const unsigned char *weights,
+                   uint8_t *y, const dynamic_codes *from_, size_t unit, unsigned char *scratch, size_t item,
                    size_t last) noexcept nogil:
-    """(tile, panel) pairs item..last-1 of one group, whose first output is `unit`."""
+    """(tile, panel) pairs item..last-1 of one group, whose first output is `unit`; the rows of the split begin with
+    output pixel `origin`."""
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
     cdef uint8_t *rows = scratch + p.rows
     cdef size_t low, begin, panels
@@ -201,12 +202,12 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     w.item, w.last = item, last
     begin_tile(p, s, &tile)
     while next_group(s, &w):
-        begin = tile_start(s, w.base)
+        begin = origin + tile_start(s, w.base)
         if not p.direct:
-            gather_q8(p, x, from_.images, begin, tile_start(s, w.base + w.count), rows, offsets)
+            gather_q8(p, x, from_.images, begin, origin + tile_start(s, w.base + w.count), rows, offsets)
         while w.item < w.stop:
-            low = tile_start(s, w.tile)
-            tile.rows = tile_start(s, w.tile + 1) - low
+            low = origin + tile_start(s, w.tile)
+            tile.rows = origin + tile_start(s, w.tile + 1) - low
             panels = panels_at_once(&w, p.wide)
             if gives_sums(p):
                 panels = min(panels, max(1, p.sums // (tile.rows * s.n)))
@@ -231,6 +232,13 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each
     cdef split s = p.s
+    if nnf_step_is_even(step, threads):
+        nnf_share(s.rows, thread, threads, &item, &last)
+        cut(&s, last - item)
+        s.group = min(s.group, s.tiles)
+        group_q8(p, &s, item, x, w, y, &from_, 0, scratch, 0, s.tiles * s.panels)
+        release_tiles()
+        return
     if s.tiles == 1 and p.place.groups == 1 and not p.by_rows:
         nnf_share(s.panels, thread, threads, &item, &last)
         one_tile_q8(p, &s, x, w, y, &from_, scratch, item, last)
@@ -245,7 +253,7 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     while item < last:
         group = item // each
         stop = min(last, (group + 1) * each)
-        group_q8(p, &s, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group * p.bytes,
+        group_q8(p, &s, 0, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group * p.bytes,
                  &from_, group * s.columns, scratch, item - group * each, stop - group * each)
         item = stop
     release_tiles()
@@ -427,4 +435,6 @@ cdef class Conv2dQ8(Step):
         cdef size_t tiles = rows // Q8_BLOCK if self.p.by_rows else self.p.s.tiles
         self.tiles = <int>min(<double>(self.p.place.groups * tiles * self.p.s.panels), self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
+        if self.p.place.groups == 1 and not self.p.place.scattered and self.p.weights <= sizes.q8_light:
+            self.even(rows, g.plain and not self.p.in_images)
         self.bind(run_conv2d_q8, &self.p, slots, row.name.decode())

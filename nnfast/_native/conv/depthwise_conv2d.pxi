@@ -113,7 +113,7 @@ cdef void run_depthwise_f32(const nnf_step *step, const nnf_run *run, int thread
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier)
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
-    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
+    cdef portion s = portion_of(step, &g.y, p.batch, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
     cdef size_t end = min(s.end * NNF_DEPTHWISE_BLOCK, g.channels)
     while row < s.last:
@@ -180,6 +180,7 @@ cdef class DepthwiseConv2DF32(Step):
         self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
         self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
         self.part = PART_PRODUCTS
+        self.even(batch * self.p.g.y.out, False)
         self.bind(run_depthwise_f32, &self.p, slots, row.name.decode())
         if batch == 1:
             self.bands(band_depthwise_f32, self.p.g.y, sizeof(float) * self.p.g.x.size * (channels // multiplier),
@@ -199,7 +200,7 @@ cdef void run_depthwise_q8(const nnf_step *step, const nnf_run *run, int thread,
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier), line = g.x.out * g.channels
     cdef size_t rows = g.y.out, blocks = (g.channels + p.q.n - 1) // p.q.n
-    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
+    cdef portion s = portion_of(step, &g.y, p.batch, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
     cdef size_t end = min(s.end * p.q.n, g.channels)
     while row < s.last:
@@ -294,6 +295,7 @@ cdef class DepthwiseConv2DQ8(Step):
             * self.p.q.g.y.taps * self.p.q.g.x.taps
         self.tiles = most_threads(&self.p.q.g, batch, row.n)
         self.part = PART_PRODUCTS
+        self.even(batch * self.p.q.g.y.out, False)
         self.bind(run_depthwise_q8, &self.p, slots, row.name.decode())
 
 
@@ -311,7 +313,7 @@ cdef void run_depthwise_q16(const nnf_step *step, const nnf_run *run, int thread
     cdef int32_t *y = <int32_t *>run.slot[step.slots[1]]
     cdef size_t image = g.y.size * g.x.size * g.channels, line = g.x.out * g.channels
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
-    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
+    cdef portion s = portion_of(step, &g.y, p.batch, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
     cdef size_t end = min(s.end * NNF_DEPTHWISE_BLOCK, g.channels)
     while row < s.last:
@@ -345,6 +347,7 @@ cdef class DepthwiseSumsQ16(Step):
         self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
         self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
         self.part = PART_PRODUCTS
+        self.even(batch * self.p.g.y.out, False)
         self.bind(run_depthwise_q16, &self.p, slots, row.name.decode())
 
 

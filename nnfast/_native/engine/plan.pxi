@@ -1,10 +1,10 @@
 """Prepared steps, the frames they run in, and the loop that runs a list of them without the GIL."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport INT32_MAX, int64_t, uintptr_t
 from libc.string cimport memset
 
-from .threads cimport Cancel, Team, Turn, nnf_step, nnf_step_fn, run_program
+from .threads cimport NNF_RUN, Cancel, Team, Turn, nnf_step, nnf_step_fn, run_program
 from .window cimport nnf_axis
 
 import numpy as np
@@ -121,6 +121,30 @@ cdef class Step:
     cdef void one_by_one(self, size_t elements, tuple items):
         self.elements = elements
         self.items = items
+        self.even(elements // NNF_RUN if elements % NNF_RUN == 0 else 0, True)
+
+    cdef void even(self, size_t grains, bint pointwise, size_t least=1):
+        self.grains = grains
+        self.pointwise = pointwise
+        self.least = least
+
+    def cut(self, size_t pieces, bint follows):
+        """Let shares be even where threads divide this number of `pieces`; follows: a thread may go on to its share of
+        this step from that of the step before (nnf/step.h)."""
+        if not 0 < pieces <= min(self.grains, <size_t>INT32_MAX) or self.grains % pieces \
+                or follows and not self.pointwise or self.reference is not None:
+            raise ValueError(f"{pieces} pieces of a step that has {self.grains}")
+        self.c.pieces, self.c.follows = <int32_t>pieces, follows
+
+    @property
+    def pieces(self):
+        """The number given to `cut`, or 0."""
+        return self.c.pieces
+
+    @property
+    def follows(self):
+        """What was given to `cut`."""
+        return self.c.follows != 0
 
     @property
     def window(self):

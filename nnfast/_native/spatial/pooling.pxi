@@ -52,7 +52,7 @@ cdef void run_pool(const nnf_step *step, const nnf_run *run, int thread, int thr
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t image = p.width * g.y.size * g.x.size * g.channels, line = p.width * g.x.out * g.channels
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_POOL_BLOCK - 1) // NNF_POOL_BLOCK
-    cdef portion s = portion_of(&g.y, p.batch, blocks, thread, threads)
+    cdef portion s = portion_of(step, &g.y, p.batch, blocks, thread, threads)
     cdef size_t begin = s.begin * NNF_POOL_BLOCK, end = min(s.end * NNF_POOL_BLOCK, g.channels)
     cdef size_t row = s.first, n, first, count
     while row < s.last:
@@ -108,6 +108,7 @@ cdef class Pool2D(Step):
         cdef size_t work = rows * self.p.g.x.out * channels * self.p.g.y.taps * self.p.g.x.taps
         self.work = work
         self.tiles = min(max(rows, blocks), work // POOL_GRAIN + 1)
+        self.even(rows, False)
         self.bind(run_pool, &self.p, slots, row.name.decode())
         if batch == 1 and types == "f32":
             self.bands(band_pool, self.p.g.y, 4 * self.p.g.x.size * channels, 4 * self.p.g.x.out * channels)

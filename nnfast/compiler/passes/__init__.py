@@ -19,7 +19,7 @@ from ...forks import importing
 FORMS = ("nchw_to_nhwc", "widen_float16")
 JOINED = ("pad_fusion",)
 STEPS = ("transpose_fusion", "bf16_activations", "silu_fusion", "lookup_fusion", "layer_norm_fusion",
-         "elementwise_fusion", "prefetch_weights", "row_fusion")
+         "elementwise_fusion", "prefetch_weights", "row_fusion", "barrier_elimination")
 NAMES = tuple(sorted((*FORMS, *JOINED, *STEPS, "drop_constants", "native_kernels", "share_memory")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}
