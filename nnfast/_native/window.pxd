@@ -46,6 +46,8 @@ cdef inline portion portion_of(const nnf_step *step, const nnf_axis *a, size_t i
     if not nnf_step_is_even(step, threads) and (blocks + n - 1) // n * (each * rows + 2 * (sources - sources // n)) \
             < ((rows + n - 1) // n * each + min(n - 1, 2) * around) * blocks:
         nnf_share(blocks, thread, threads, &p.begin, &p.end)
+        if p.begin == p.end:
+            p.last = 0
     else:
         nnf_share(rows, thread, threads, &p.first, &p.last)
     return p

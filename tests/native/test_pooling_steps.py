@@ -49,13 +49,30 @@ def test_pools_are_the_definition(pool, name, type_, seed):
     wanted, = node.op.compute(node, [data])
     for level in at_each_level():
         one, steps = run_native(node, data, 1)
-        two, _ = run_native(node, data, 2)
         if name == "AVERAGE_POOL_2D" and type_ == T.TENSOR_FLOAT32:
             np.testing.assert_allclose(one, wanted, rtol=1e-6, atol=3e-6, err_msg=level)
         else:
             np.testing.assert_array_equal(one, wanted, level)
-        np.testing.assert_array_equal(one.view(np.uint8), two.view(np.uint8), level)
+        for threads in (2, 5):
+            several, _ = run_native(node, data, threads)
+            np.testing.assert_array_equal(one.view(np.uint8), several.view(np.uint8), level)
         assert is_fastest(steps[0].kernel)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize(("channels", "size", "taps", "stride"), [
+    (160, 4, 3, 2), (96, 2, 3, 2), (48, 2, 5, 2), (48, 1, 5, 1)])
+def test_some_threads_may_have_no_channels(name, type_, channels, size, taps, stride):
+    """Images of so few rows are cut by blocks of channels."""
+    pad = taps // 2
+    node = build(name, type_, (1, size, size, channels), (*4 * [pad], stride, stride, taps, taps, 0))
+    data = np.random.default_rng(4).uniform(0, 100, (1, size, size, channels)).astype(node.outputs[0].dtype)
+    for level in at_each_level():
+        one, _ = run_native(node, data, 1)
+        for threads in (2, 3, 4, 7):
+            np.testing.assert_array_equal(one, run_native(node, data, threads)[0], level)
+
 
 
 @settings(max_examples=60)
