@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers.nodes import node
 from nnfast._native import kernels
-from nnfast._native.engine import Frame, Program
+from nnfast._native.engine import Frame, Poison, Program
 
 
 def make(name, inputs, *outputs):
@@ -88,7 +88,8 @@ def run_native_all(node, arrays, threads=1):
     reason = node.op.lower(node, build)
     if reason is not None:
         return None, reason
-    program = Program(build.steps)
+    # A step that finds work for all threads, so that those behind it are cut into as many shares, small as they are.
+    program = Program(build.steps, Poison((), (), 0x81, threads))
     size = len(build.places) + len(build.temps) + len(build.constants)
     frame = Frame(size, build.temps, build.arena, build.constants, program.scratch, threads)
     for slot, source in enumerate(node.inputs):
@@ -111,7 +112,7 @@ def run_native_all(node, arrays, threads=1):
 
 
 def check_all_ways(node, arrays, rtol=0.0, atol=0.0, unit=None):
-    """The node is native and gives its reference's results at every level, the same with one thread and with two.
+    """The node is native and gives its reference's results at every level, the same with one thread and with several.
 
     arrays: of the first inputs, None for scalars and constants. Without a tolerance the results must be equal; a NaN
     equals a NaN. unit: what results are measured in, element by element, if not in ones.
@@ -121,9 +122,11 @@ def check_all_ways(node, arrays, rtol=0.0, atol=0.0, unit=None):
     for level in at_each_level():
         one, steps = run_native_all(node, arrays, 1)
         assert one is not None, steps
-        two, _ = run_native_all(node, arrays, 2)
-        for first, second, array in zip(one, two, wanted, strict=True):
-            assert first.tobytes() == second.tobytes(), level
+        for threads in (2, 5):
+            several, _ = run_native_all(node, arrays, threads)
+            for first, second in zip(one, several, strict=True):
+                assert first.tobytes() == second.tobytes(), (level, threads)
+        for first, array in zip(one, wanted, strict=True):
             if unit is not None:
                 first, array = first / unit, array / unit
             np.testing.assert_allclose(first, array, rtol=rtol, atol=atol, err_msg=f"{level}: {steps[0].kernel}")

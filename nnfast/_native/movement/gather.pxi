@@ -181,6 +181,8 @@ cdef void run_scatter(const nnf_step *step, const nnf_run *run, int thread, int 
     cdef size_t row, place
     cdef int64_t index
     cdef int d
+    if thread:  # one after the other: one does all of it
+        return
     memset(y, 0, p.whole)
     for row in range(p.count):
         place = 0
