@@ -128,25 +128,28 @@ def test_quantized_is_the_definition_bit_for_bit(case, kind, target_scale):
     data = rng.integers(low, low + 256, image).astype(node.outputs[0].dtype)
     wanted, = node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])
     for level in at_each_level():
-        for threads in (1, 2):
+        for threads in (1, 2, 5):
             np.testing.assert_array_equal(run_native(node, data, threads)[0], wanted, level)
 
 
-@pytest.mark.parametrize(("size", "channels"), [(7, 1024), (19, 256)])
-def test_rows_and_channels_split_over_threads_alike(size, channels):
-    """Two threads share the channels of the first, whose windows are high beside it, and the rows of the second."""
+@pytest.mark.parametrize(("size", "channels", "taps"), [((7, 7), 1024, 3), ((19, 19), 256, 3), ((9, 45), 7, 5)])
+def test_rows_and_channels_split_over_threads_alike(size, channels, taps):
+    """Two threads share the channels of the first, whose windows are high beside it, and the rows of the others; the
+    last has few channels, which kernels add up in an order of their own."""
     rng = np.random.default_rng(3)
-    case = {"batch": 1, "size": [size, size], "channels": channels, "multiplier": 1, "taps": [3, 3],
-            "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 3}
-    data = rng.uniform(-2, 2, (1, size, size, channels)).astype(np.float32)
-    node = build(case, operand(F32, shape=data.shape), operand(F32, rng.uniform(-2, 2, (1, 3, 3, channels))),
+    pad, products = (taps // 2,) * 4, taps * taps
+    case = {"batch": 1, "size": size, "channels": channels, "multiplier": 1, "taps": [taps, taps],
+            "window": (*pad, 1, 1), "dilation": (1, 1), "activation": 3}
+    data = rng.uniform(-2, 2, (1, *size, channels)).astype(np.float32)
+    node = build(case, operand(F32, shape=data.shape), operand(F32, rng.uniform(-2, 2, (1, taps, taps, channels))),
                  operand(F32, rng.uniform(-2, 2, channels)), operand(F32))
-    one, steps = run_native(node, data, 1)
-    assert steps[0].tiles >= 2
-    assert steps[0].work == size * size * 9 * channels
-    assert steps[0].packed == 4 * 10 * channels
-    for threads in (2, 3, 5):
-        np.testing.assert_array_equal(one, run_native(node, data, threads)[0])
+    for level in at_each_level():
+        one, steps = run_native(node, data, 1)
+        assert steps[0].tiles >= 2
+        assert steps[0].work == data.size * products
+        assert steps[0].packed == 4 * (products + 1) * -(-channels // 16) * 16
+        for threads in (2, 3, 5, 9):
+            np.testing.assert_array_equal(one, run_native(node, data, threads)[0], level)
 
 
 def test_columns_are_taken_as_rows():

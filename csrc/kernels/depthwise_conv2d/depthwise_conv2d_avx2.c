@@ -162,7 +162,7 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     block b = {.pixel = depth, .out = g->channels, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
     const bool walks = walks_at_all(g);
     flat_weights few;
-    const bool flat = is_flat(g, &b, last - first);
+    const bool flat = is_flat(g, &b);
     if (flat)
         fill_flat(g, packed, &few);
     for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {

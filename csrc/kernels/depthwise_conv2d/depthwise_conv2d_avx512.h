@@ -208,7 +208,7 @@ INLINE void run_rows(const nnf_depthwise *g, size_t first, size_t last, size_t b
     const walk_fn by = walk_of(g);
     block b = {.pixel = depth, .out = out, .lo = _mm512_set1_ps(lo), .hi = _mm512_set1_ps(hi)};
     flat_weights few;
-    const bool flat = is_flat(g, &b, last - first);
+    const bool flat = is_flat(g, &b);
     if (flat)
         fill_flat(g, packed, &few);
     /* All channels of a few rows before the next rows: the image is read in order. */

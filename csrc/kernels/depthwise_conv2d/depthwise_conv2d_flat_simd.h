@@ -87,13 +87,15 @@ static __attribute__((noinline)) void flat_row(const nnf_depthwise *g, const blo
     }
 }
 
-/* Are outputs with all taps in the image, without gaps, some vectors long in each of `rows` rows, of few channels? */
-INLINE bool is_flat(const nnf_depthwise *g, const block *b, size_t rows)
+/* Are outputs with all taps in the image, without gaps, some vectors long in each row, of few channels? Not by the rows
+ * of a share: sums are added up in another order here, and must not depend on the number of threads. */
+INLINE bool is_flat(const nnf_depthwise *g, const block *b)
 {
     size_t inner, outer;
     nnf_axis_full(&g->x, &inner, &outer);
-    return g->channels < FEW && b->out == g->channels && g->multiplier == 1 && g->x.stride == 1 && g->y.taps * g->x.taps <= FLAT_TAPS &&
-           (outer - inner) * g->channels >= FLAT * LANES && rows * (outer - inner) >= FLAT_PIXELS;
+    return g->channels < FEW && b->out == g->channels && g->multiplier == 1 && g->x.stride == 1 &&
+           g->y.taps * g->x.taps <= FLAT_TAPS &&
+           (outer - inner) * g->channels >= FLAT * LANES && g->y.out * (outer - inner) >= FLAT_PIXELS;
 }
 
 #endif
