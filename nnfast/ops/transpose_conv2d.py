@@ -26,7 +26,8 @@ def _validate(node):
 def geometry(node):
     """Window of the convolution that this one is the transpose of: its `input` is our output, its `output` our input.
 
-    Padding on the right and at the bottom only shows in the size and may be negative: then the output grows.
+    Padding on the right and at the bottom only shows in the size and may be negative: then the output grows. In LiteRT
+    the output of scheme VALID has the size that is asked for, too.
     """
     sizes, filters = window.image_shape(node)[1:3], node["filter"].shape[1:3]
     same = node.scalar("padding_scheme") is not None and \
@@ -39,8 +40,14 @@ def geometry(node):
         stride = node.scalar(f"stride_{name}")
         if stride < 1:
             node.fail(f"stride_{name}", f"is {stride}, must be > 0")
-        head, tail = _same_padding(node, axis, stride, filters[axis]) if same else _padding(node, axis)
-        out = (sizes[axis] - 1) * stride + filters[axis] - head - tail
+        whole = (sizes[axis] - 1) * stride + filters[axis]
+        if same:
+            head, tail = _same_padding(node, axis, stride, filters[axis])
+        elif node.is_litert and node.has("output_shape"):
+            head, tail = 0, whole - _wanted(node, axis)
+        else:
+            head, tail = _padding(node, axis)
+        out = whole - head - tail
         if out < 1:
             node.fail("input", f"gives an output {name} of {out}, must be > 0")
         strides.append(stride)
@@ -57,13 +64,19 @@ def _padding(node, axis):
 
 
 def _same_padding(node, axis, stride, filter_):
-    """Padding of scheme SAME for the size that input output_shape asks for, in the layout of the operation."""
-    wanted = int(node.value("output_shape")[axis + (2 if node.layout_nchw else 1)])
-    if wanted < 1:
-        node.fail("output_shape", f"{window.AXES[axis]} is {wanted}, must be > 0")
+    """Padding of scheme SAME for the size that input output_shape asks for."""
+    wanted = _wanted(node, axis)
     total = (-(-wanted // stride) - 1) * stride + filter_ - wanted
     head = max(0, total // 2)
     return head, total - head
+
+
+def _wanted(node, axis):
+    """The size that input output_shape asks for, in the layout of the operation."""
+    wanted = int(node.value("output_shape")[axis + (2 if node.layout_nchw else 1)])
+    if wanted < 1:
+        node.fail("output_shape", f"{window.AXES[axis]} is {wanted}, must be > 0")
+    return wanted
 
 
 def _infer(node):

@@ -84,7 +84,7 @@ def _larger(b, op, result, dims, filter_dims):
     """Padding (left, right, top, bottom) for an output larger than the least of scheme VALID, which no window fills;
     () where it is not.
     """
-    if op.options.padding != 1 or not result or not dims or not filter_dims or 0 in (*dims, *filter_dims):
+    if op.options.padding != 1 or not result or not dims or not filter_dims or 0 in (*dims[1:3], *filter_dims[1:3]):
         return ()
     least = [(dims[axis] - 1) * stride + filter_dims[axis]
              for axis, stride in ((1, op.options.stride_h), (2, op.options.stride_w))]

@@ -271,16 +271,26 @@ def test_int8_lstm_refusals():
             nnfast.load(lstm_file(1, False, **changes)[0])
 
 
-def test_transposed_convolution_fills_the_declared_shape():
-    x, w = RANDOM.normal(0, 1, (1, 4, 4, 2)).astype(np.float32), RANDOM.normal(0, 1, (3, 3, 3, 2)).astype(np.float32)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("signature", [None, (-1, 4, 4, 2), (1, -1, -1, 2), (-1, -1, -1, 2)])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_transposed_convolution_fills_the_shape_that_is_asked_for(dtype, signature, is_known):
+    """Also where the file leaves sizes of the image open, or the shape is computed."""
     results = []
-    for size in (9, 10):
-        shape = 1, size, size, 3
-        one = One("TRANSPOSE_CONV", [Const(np.int32(shape)), Const(w), x], [(shape, "float32")],
-                  "TransposeConvOptions", {"Padding": 1, "StrideW": 2, "StrideH": 2})
-        results += one.run()
-    np.testing.assert_array_equal(results[1][:, :9, :9], results[0])
-    assert not results[1][:, 9:].any() and not results[1][:, :, 9:].any()
+    x, w = np.zeros((1, 4, 4, 2), dtype), codes("int8", 3, 3, 3, 2).astype(dtype)
+    x[:] = RANDOM.integers(-50, 50, x.shape)
+    for size in (8, 9, 12):
+        shape = np.int32([1, size, size, 3])
+        one = One("TRANSPOSE_CONV", [Const(shape) if is_known else shape, Const(w), x], [(tuple(shape), dtype)],
+                  "TransposeConvOptions", {"Padding": 1, "StrideW": 2, "StrideH": 2}, {"*": (0.5, 0), "o0": (40.0, 0)})
+        tensors, *rest = one.parts()
+        if signature:
+            tensors[2].signature, tensors[3].signature = signature, (-1, -1, -1, 3)
+        arrays = [value for value in one.inputs if isinstance(value, np.ndarray)]
+        results += nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).run(arrays)
+    np.testing.assert_array_equal(results[1][:, :8, :8], results[0])
+    np.testing.assert_array_equal(results[2][:, :9, :9], results[1])
+    assert results[1].any() and not results[2][:, 9:].any() and not results[2][:, :, 9:].any()
 
 
 @pytest.fixture
