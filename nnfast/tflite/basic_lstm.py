@@ -18,6 +18,8 @@ def basic_lstm(b, op):
         b.refuse(op, "clips its cell or its projection, the basic kernel does neither")
     x, hidden, weights, bias, cell = (b.tensor(op, place) for place in range(5))
     dims = b.dims(op, x)
+    if len(dims) == 2 and not dims[0] and hidden.dims:  # states have as many rows
+        dims = hidden.dims[0], dims[1]
     if len(dims) != 2 or 0 in dims or not hidden.dims or len(hidden.dims) != 2:
         b.refuse(op, f"input has shape {list(dims)}, must be known and of rank 2 as the state")
     batch, size, units = *dims, hidden.dims[1]

@@ -28,15 +28,17 @@ def sequence_lstm(b, op):
     if x.type != TensorType.INT8 or op.options.activation != 4 or op.options.diagonal_recurrent_tensors:
         b.refuse(op, "must have int8 tensors, full recurrent weights and the activation TANH")
     dims = b.dims(op, x)
+    state, cell = b.tensor(op, 18), b.tensor(op, 19)
+    axis = 0 if op.options.time_major else 1
+    if len(dims) == 3 and not dims[1 - axis] and state.dims:  # states have as many rows
+        dims = tuple(size if k != 1 - axis else state.dims[0] for k, size in enumerate(dims))
     if len(dims) != 3 or 0 in dims:
         b.refuse(op, f"input has shape {list(dims)}, must be known and of rank 3")
-    axis = 0 if op.options.time_major else 1
     steps, batch, size = dims[axis], dims[1 - axis], dims[2]
     if steps > MAX_STEPS:
         b.refuse(op, f"has {steps} steps, must have at most {MAX_STEPS}")
     parts = {place: _part(b, op, place) for place in (*range(1, 18), *_NORMS)}
     scalars = _scalars(b, op, any(b.tensor(op, place) is not None for place in _NORMS))
-    state, cell = b.tensor(op, 18), b.tensor(op, 19)
     b.state(op, state, T.TENSOR_QUANT8_ASYMM_SIGNED)
     b.state(op, cell, T.TENSOR_QUANT16_SYMM)
     code, quant, results = T.TENSOR_QUANT8_ASYMM_SIGNED, b.quant(op, out), []

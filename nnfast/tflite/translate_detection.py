@@ -34,11 +34,11 @@ def _detection(b, op, is_standard):
     encodings, scores, anchors = (b.tensor(op, place) for place in range(3))
     for t, rank in ((encodings, 3), (scores, 3), (anchors, 2)):
         b.check_rank(op, t, rank, rank)
-        if not b.dims(op, t) or 0 in b.dims(op, t):
+        if not b.dims(op, t) or 0 in b.dims(op, t)[rank - 2:]:  # the batch is 1, whether the file says so or not
             b.refuse(op, f"tensor[{t.index}] must have known dimensions")
     b.check_types(op, (T.TENSOR_FLOAT32,), *(b.result(op, place) for place in range(4)))
     batches, _, classes = b.dims(op, scores)
-    if batches != 1:
+    if batches > 1:
         b.refuse(op, f"scores have {batches} batches, must have 1")
     has_background = classes == options["num_classes"] + 1
     if not has_background and (is_standard or classes != options["num_classes"]):

@@ -87,6 +87,17 @@ def test_detection_with_any_threshold():
     assert low.codes()[0] == "TFL_DETECTION_POSTPROCESS" and low.run()[3][0] >= plain.run()[3][0]
 
 
+def test_detection_of_an_open_batch():
+    one = detection(OPTIONS)
+    tensors, *rest = one.parts()
+    for t in tensors[:2]:
+        t.signature = (-1, *t.shape[1:])
+    given = [value for value in one.inputs if isinstance(value, np.ndarray)]
+    found = nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).run(given)
+    for a, b in zip(found, one.run(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("more", [{}, {"use_regular_nms": True, "detections_per_class": 3}])
 def test_detection_takes_equal_scores_in_the_order_of_boxes_as_litert_does(more):
     anchors = np.array([[0.5, 10 * k + 0.5, 1, 1] for k in range(5)], np.float32)

@@ -220,8 +220,8 @@ def test_hybrid_convolutions(name):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
-def lstm_file(steps, time_major, **changes):
-    """(file, weights by name) of an int8 LSTM of 6 inputs and 5 units, two rows."""
+def lstm_file(steps, time_major, is_open=False, **changes):
+    """(file, weights by name) of an int8 LSTM of 6 inputs and 5 units, two rows, which the file may leave open."""
     of, tensors = {}, []
     for source, size in (("i", 6), ("r", 5)):
         for gate in "ifco":
@@ -235,6 +235,9 @@ def lstm_file(steps, time_major, **changes):
                 Tensor("h", (2, 5), "int8", scale=1 / 128, zero_point=-3, variable=True),
                 Tensor("c", (2, 5), "int16", scale=2.0**-11, variable=True),
                 Tensor("y", (*shape, 5), "int8", scale=1 / 128, zero_point=-3)]
+    if is_open:
+        for t in (tensors[-4], tensors[-1]):
+            t.signature = (steps, -1, t.shape[2]) if time_major else (-1, steps, t.shape[2])
     tensors += [Tensor(f"t{k}", (), "int8", scale=1 / 128, zero_point=-3) for k in range(5)]
     names = ["x", *("i" + gate for gate in "ifco"), *("r" + gate for gate in "ifco"), *[None] * 3,
              *("b" + gate for gate in "ifco"), None, None, "h", "c", *[None] * 4]
@@ -244,9 +247,10 @@ def lstm_file(steps, time_major, **changes):
     return build(tensors, [op], ["x"], ["y"]), of
 
 
+@pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("steps", "time_major"), [(1, False), (4, False), (3, True)])
-def test_int8_lstm(steps, time_major):
-    file, of = lstm_file(steps, time_major)
+def test_int8_lstm(steps, time_major, is_open):
+    file, of = lstm_file(steps, time_major, is_open)
     stream = nnfast.Device().prepare(nnfast.load(file)).stream()
     h, c = np.zeros((2, 5)), np.zeros((2, 5))
     for _ in range(2):  # the state goes on

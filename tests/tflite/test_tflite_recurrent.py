@@ -134,9 +134,14 @@ def basic_steps(xs, weights, bias, hidden):
         yield hidden, cell, joined, sums
 
 
-def test_basic_lstm_of_floats():
+@pytest.mark.parametrize("is_open", [False, True])
+def test_basic_lstm_of_floats(is_open):
+    """The file may leave the batch open, which is that of the states."""
     weights, bias, xs = f32(4 * UNITS, SIZE + UNITS), f32(4 * UNITS), f32(3, BATCH, SIZE)
-    stream = nnfast.Device().prepare(nnfast.load(build(*basic_file(weights, bias)))).stream()
+    tensors, *rest = basic_file(weights, bias)
+    if is_open:
+        tensors[0].signature, tensors[5].signature = (-1, SIZE), (-1, UNITS)
+    stream = nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).stream()
     for x, wanted in zip(xs, basic_steps(xs, weights, bias, np.zeros((BATCH, UNITS)))):
         for found, expected in zip(stream.run([x]), wanted, strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-5)
