@@ -12,7 +12,7 @@ from ..model.fixedpoint import WORD16, WORD32, input_radius, multiplier_above_on
 from ..model.quant import activation_float, activation_range, mbqm, quantize_multiplier, rdbpot, scale_product, srdhm
 from ..model.types import QUANT_RANGE, Activation, OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape, is_quant8
-from .codes import emit_looked_up
+from .codes import curved, emit_looked_up, logistic32
 
 _Q8, _Q8S = OperandType.TENSOR_QUANT8_ASYMM, OperandType.TENSOR_QUANT8_ASYMM_SIGNED
 _UNARY = "input:T -> output:T"
@@ -45,9 +45,11 @@ def infer_prelu(node):
 def table(node):
     """The operation on 8-bit codes as uint8[256]: raw output byte by raw input byte, both read as unsigned."""
     source, output = node["input"], node.outputs[0]
-    codes = np.arange(256, dtype=np.uint8).view(source.dtype).astype(np.int64)
+    codes = np.arange(256, dtype=np.uint8).view(source.dtype)
+    if node.is_litert and node.op.type in _LITERT_CURVES:
+        return curved(source, output, codes, _LITERT_CURVES[node.op.type]).view(np.uint8)
     low, high = QUANT_RANGE[output.type]
-    result = _TABLES[node.op.type](node, codes - source.zero_point)
+    result = _TABLES[node.op.type](node, codes.astype(np.int64) - source.zero_point)
     return np.clip(result, low, high).astype(output.dtype).view(np.uint8)
 
 
@@ -128,6 +130,8 @@ _TABLES = {
     OperationType.LOGISTIC: _logistic_codes, OperationType.TANH: _tanh_codes,
     OperationType.HARD_SWISH: _hard_swish_codes,
 }
+_LITERT_CURVES = {OperationType.LOGISTIC: logistic32, OperationType.TANH: np.tanh}
+"""Curves whose tables LiteRT fills in float32."""
 
 
 # -- float and the rest --------------------------------------------------------------------------------------------

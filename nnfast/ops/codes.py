@@ -34,6 +34,24 @@ def recode(source, target, array):
     return round_half_away(np.clip(place, low, high)).astype(target.dtype)
 
 
+def logistic32(x):
+    """1 / (1 + e^-x) of float64 numbers that float32 holds, each step rounded to float32."""
+    with np.errstate(over="ignore"):
+        return np.float32(1) / (np.float32(1) + np.exp(-x).astype(np.float32))
+
+
+def curved(source, target, array, curve):
+    """Codes of `target` of a curve of 8-bit codes, in float32, as LiteRT's reference kernels fill tables.
+
+    curve: of float64 arrays of float32 numbers. Steps of the output are rounded before its zero point is added.
+    """
+    steps = curve(real_values(source, array).astype(np.float64)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        steps *= np.float32(1) / np.float32(target.scale)
+    codes = round_half_away(steps).astype(np.float64) + target.zero_point
+    return np.clip(codes, *QUANT_RANGE[target.type]).astype(target.dtype)
+
+
 def emit_real_values(b, tensor):
     """Slot of an 8-bit tensor's float32 values, computed by an emitted step; for other types the tensor's own slot."""
     if not is_quant8(tensor):

@@ -11,6 +11,7 @@ from .._native.elementwise import CurveQ16, SigmoidQ16
 from .._native.reduction import SoftmaxQ16
 from ..model import quant
 from . import softmax
+from .codes import curved, logistic32
 from .tfl import own, ratio_multiplier, same_shape
 from .tfl_requantize import RANGES, lower_by_table
 
@@ -83,7 +84,7 @@ def _elu(node, x):
 
 
 _CURVES = {"EXP": lambda node, x: np.exp(x), "LOG": _log, "GELU": _gelu, "RSQRT": _rsqrt,
-           "TANH": lambda node, x: np.tanh(x), "ELU": _elu}
+           "LOGISTIC": lambda node, x: logistic32(x), "TANH": lambda node, x: np.tanh(x), "ELU": _elu}
 
 
 def _table_of(name, node):
@@ -101,12 +102,7 @@ def _compute_curve(name):
         if source.dtype == np.int16:
             return [looked_up(_table_of(name, node), inputs[0].astype(np.int64))]
         with np.errstate(all="ignore"):
-            x = np.float32(source.scale) * (inputs[0].astype(np.int64) - source.zero_point).astype(np.float32)
-            steps = _CURVES[name](node, x.astype(np.float64)).astype(np.float32)
-            steps *= np.float32(1) / np.float32(target.scale)
-        low, high = RANGES[target.dtype]
-        codes = np.clip(quant.round_half_away(steps).astype(np.float64) + target.zero_point, low, high)
-        return [codes.astype(target.dtype)]
+            return [curved(source, target, inputs[0], lambda x: _CURVES[name](node, x))]
 
     return compute
 
@@ -128,7 +124,7 @@ def _curve(name, types, more=""):
 TFL_QUANTIZED_EXP, TFL_QUANTIZED_LOG = (_curve(name, ("Q8S", "Q16S")) for name in ("EXP", "LOG"))
 TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S", "Q16S"), " approximate:bool")
 TFL_QUANTIZED_RSQRT = _curve("RSQRT", ("Q16S",))
-TFL_QUANTIZED_TANH = _curve("TANH", ("Q8", "Q8S"))
+TFL_QUANTIZED_LOGISTIC, TFL_QUANTIZED_TANH = (_curve(name, ("Q8", "Q8S")) for name in ("LOGISTIC", "TANH"))
 TFL_QUANTIZED_ELU = _curve("ELU", ("Q8S",))
 
 

@@ -1,10 +1,11 @@
 """Quantized forms of operators on int16 tensors, and curves of quantized tensors by tables."""
 
-from ..model.types import OperandType
+from ..model.types import OperandType, OperationType
 from . import own
 from .forms import CODES, check_ratio, is_int16, one_scale, takes
 from .own import translate
 from .schema import Builtin, TensorType
+from .translate_elementwise import FIXED_QUANT
 
 
 def _int8_or_int16(x, y, out):
@@ -29,17 +30,21 @@ def curve(b, op):
     translate(b, op, f"TFL_QUANTIZED_{op.name}")
 
 
-def _other_tanh(x, y, out):
-    """TANH with codes that NNAPI's TANH does not produce."""
-    point = 0 if out.type == TensorType.INT8 else 128
-    return _codes8(x, y, out) and (out.scales, out.zero_points) != ((1 / 128,), (point,))
+def _beyond(kind):
+    """Codes with an output that NNAPI's operation does not have."""
+    def applies(x, y, out):
+        unsigned, signed = FIXED_QUANT[kind]
+        scale, point = signed if out.type == TensorType.INT8 else unsigned
+        return _codes8(x, y, out) and (out.scales, out.zero_points) != ((scale,), (point,))
+    return applies
 
 
-@takes(_other_tanh, Builtin.TANH)
-def tanh(b, op):
-    """TANH of codes into any quantization."""
+@takes(_beyond(OperationType.LOGISTIC), Builtin.LOGISTIC)
+@takes(_beyond(OperationType.TANH), Builtin.TANH)
+def sigmoid(b, op):
+    """LOGISTIC and TANH of codes into any quantization."""
     _one_input(b, op)
-    translate(b, op, "TFL_QUANTIZED_TANH")
+    translate(b, op, f"TFL_QUANTIZED_{op.name}")
 
 
 @takes(lambda x, y, out: x.type == TensorType.INT8 and _codes8(x, y, out), Builtin.ELU)

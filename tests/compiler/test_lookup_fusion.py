@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nnfast
+from nnfast.record import replace
 
 NAME = "lookup_fusion"
 KINDS = {"uint8": "TENSOR_QUANT8_ASYMM", "int8": "TENSOR_QUANT8_ASYMM_SIGNED"}
@@ -13,10 +14,10 @@ SHAPE = (1, 12, 11, 10)
 class Net:
     """A model of one input whose operations follow each other."""
 
-    def __init__(self, kind, shape=SHAPE):
+    def __init__(self, kind, shape=SHAPE, scale=0.05):
         self.b, self.kind, self.shape = nnfast.ModelBuilder("net"), KINDS[kind], shape
         self.low = -128 if kind == "int8" else 0
-        self.x = self.b.input(self.kind, shape, **self.quant(0.05, 117))
+        self.x = self.b.input(self.kind, shape, **self.quant(scale, 117))
 
     def quant(self, scale, zero_point):
         return {"scale": scale, "zero_point": zero_point + self.low}
@@ -108,6 +109,17 @@ def test_one_look_up_and_the_same_codes(make, kind, threads):
     one, two = same(built(make, kind), threads)
     assert NAME in one.explain().passes and NAME not in two.explain().passes
     assert len(kernels(one)) == 1 and are_look_ups(kernels(one))
+
+
+def test_codes_of_both_arithmetics():
+    """Of -6, the logistic of which is 0.63 / 256: a step of the output with LiteRT's arithmetic, none with NNAPI's."""
+    n = Net("int8", scale=2.0)
+    n.pair("MUL", n.x, n.gate(n.x), scale=0.02, seen=True)
+    standard = n.b.build()
+    for model, wanted in ((standard, -29), (replace(standard, arithmetic="litert"), -30)):
+        one, _ = same(model)
+        assert NAME in one.explain().passes and len(kernels(one)) == 1 and are_look_ups(kernels(one))
+        assert np.unique(one.run([np.full(SHAPE, -14, np.int8)])[0]) == [wanted]
 
 
 def test_a_look_up_that_is_seen_stays():

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from helpers import scalar_reference as scalar
-from helpers.nodes import all_codes, node, operand, out, refuses, run, signed_codes, version
+from helpers.nodes import all_codes, execute, node, operand, out, refuses, run, signed_codes, version
 from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.activation import ELU, HARD_SWISH, LOGISTIC, PRELU, RELU, RELU1, RELU6, TANH, table
 
@@ -146,6 +146,19 @@ def test_rules():
 def test_a_scale_so_large_that_only_the_zero_point_is_in_range():
     # The radius is 0 then, and the reference tests the lower end first.
     assert run(LOGISTIC, [operand("Q8", [6, 7, 8], 2.0**40, 7)], out("Q8", 1 / 256)).tolist() == [0, 0, 255]
+
+
+@pytest.mark.parametrize("op", FIXED_SCALE, ids=lambda op: op.name)
+def test_curves_with_the_arithmetic_of_litert(op):
+    """Tables in float32 exist for any scale, however small."""
+    scale, zero_point = FIXED[op.name]
+    for unit in (1e-30, 2.0**-27, 0.05, 2.0, 2.0**40):
+        made = node(op, [operand("Q8", np.arange(256), unit, 100)], out("Q8", scale, zero_point))
+        made.arithmetic = "litert"
+        real = REAL[op.name]((np.arange(256) - 100) * float(np.float32(unit))) / scale + zero_point
+        (got,) = execute(made)
+        assert np.abs(got - np.clip(real, 0, 255)).max() < 0.501 and got[100] == 128
+        np.testing.assert_array_equal(table(made), got)
 
 
 def test_versions():

@@ -70,8 +70,9 @@ def test_fixed_output_quantization(kind, dtype, quant):
     model = translate([q8("x", (2, 3), dtype), q8("y", (2, 3), dtype, *quant)], [op], ["x"], ["y"])
     assert show(model) == [(kind, ["x"] + [0.5] * (kind == "SOFTMAX"), ["y"])]
     other = [q8("x", (2, 3), dtype), q8("y", (2, 3), dtype, 0.1, quant[1])], [op], ["x"], ["y"]
-    if kind == "TANH":
-        assert show(translate(*other)) == [("TFL_QUANTIZED_TANH", ["x"], ["y"])]
+    if kind in ("LOGISTIC", "TANH"):
+        for arithmetic in ("litert", "nnapi"):
+            assert show(translate(*other, arithmetic=arithmetic)) == [(f"TFL_QUANTIZED_{kind}", ["x"], ["y"])]
     elif (kind, dtype) == ("SOFTMAX", "uint8"):
         assert [row[0] for row in show(translate(*other))] == ["SOFTMAX", "TFL_BITCAST"]
         with pytest.raises(nnfast.UnsupportedOperator, match="fixes it to"):

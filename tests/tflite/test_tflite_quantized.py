@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import nnfast
 from helpers.tflite.file_builder import Op, Tensor, build
@@ -350,12 +351,14 @@ def test_relu_0_to_1_in_one_quantization(kind):
 
 @pytest.mark.parametrize(("scale", "zero"), [(1 / 128, 4), (0.02, 0), (1 / 256, 100)])
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
-def test_tanh_into_any_quantization(kind, scale, zero):
+@pytest.mark.parametrize(("name", "curve"), [("LOGISTIC", expit), ("TANH", np.tanh)])
+def test_sigmoids_into_any_quantization(name, curve, kind, scale, zero):
     low, high = RANGES[kind]
     x = np.arange(low, high + 1).astype(kind)
-    (got,) = One("TANH", [x], [(x.shape, kind)], quants={"i0": (0.03, 7), "o0": (scale, zero)}).run()
-    real = np.tanh((x.astype(int) - 7) * 0.03) / scale + zero
-    assert np.abs(got - np.clip(real, low, high)).max() <= 0.5001
+    one = One(name, [x], [(x.shape, kind)], quants={"i0": (0.03, 7), "o0": (scale, zero)})
+    assert one.codes() == [f"TFL_QUANTIZED_{name}"]
+    real = curve((x.astype(int) - 7) * 0.03) / scale + zero
+    assert np.abs(one.run()[0] - np.clip(real, low, high)).max() <= 0.5001
 
 
 def test_mul_into_a_finer_scale():
