@@ -75,8 +75,10 @@ def strided_slice(b, op):
         if dims and 0 not in dims and len(box) == len(dims):
             # Slice a broadcast view, which takes no memory, to get the result's shape.
             result = _cut(b, op, np.broadcast_to(np.uint8(0), dims), box).shape or (1,)
-    if dims and known and len(box) != len(dims):
-        b.refuse(op, f"begin has {len(box)} values, NNAPI needs one for each of {len(dims)} dimensions")
+    lengths = [b.operands[operand].dims for operand, _ in bounds]
+    if (dims or not known) and any(length != (len(dims),) for length in lengths):
+        b.refuse(op, f"begin, end and strides have shapes {', '.join(str(list(length)) for length in lengths)}, NNAPI "
+                     f"needs one value for each of {len(dims) or 'an unknown number of'} dimensions")
     b.check_types(op, FLOATS_QUANT8, x, b.result(op))
     b.check_same_quant(op, x, b.result(op))
     b.check_rank(op, x, 1)

@@ -96,6 +96,25 @@ def test_a_shrunk_dimension_has_no_end(dtype, begin, end):
     np.testing.assert_array_equal(result, x[:, begin[1], 1:3])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("has_length", [True, False])
+@pytest.mark.parametrize("is_fed", [True, False])
+def test_computed_bounds_of_the_first_dimensions(dtype, has_length, is_fed):
+    """x[:, :n], where n comes with a run or is computed; a file may leave open how many bounds there are."""
+    x, end = F.astype(dtype), np.int32([2, 2])
+    tensors = [Tensor("x", F.shape, dtype, scale=0.5, zero_point=0), Tensor.of("one", np.int32([1, 1])),
+               Tensor("n", (2,), "int32", signature=(2,) if has_length else (-1,)),
+               Tensor("end", (2,), "int32", signature=(2,) if has_length else (-1,)),
+               Tensor.of("begin", np.int32([0, 0])), Tensor("y", (2, 2, 4), dtype, scale=0.5, zero_point=0)]
+    ops = [Op("STRIDED_SLICE", ["x", "begin", "n" if is_fed else "end", "one"], ["y"], "StridedSliceOptions",
+              {"BeginMask": 3})]
+    if not is_fed:
+        ops.insert(0, Op("ADD", ["n", "one"], ["end"], "AddOptions"))
+    model = load(build(tensors, ops, ["x", "n"], ["y"]))
+    found, = nnfast.Device().prepare(model).run([x, end - (not is_fed)])
+    np.testing.assert_array_equal(found, x[:2, :2])
+
+
 MARKED = F % 5 > 1
 
 
