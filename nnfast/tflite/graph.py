@@ -24,6 +24,8 @@ MAX_CREATED = 1 << 24
 """Most elements of all constants that translation adds (missing biases); real models stay far below."""
 MAX_ELEMENTS = (1 << 31) - 1
 """Most elements of one result."""
+MOST_RANK = 4
+"""Most dimensions of the tensors of NNAPI's operations."""
 
 
 def frozen(array):
@@ -139,13 +141,19 @@ class Graph:
         self.operations.append(Operation(definition, tuple(inputs), tuple(outputs)))
 
     def reshape(self, op, source, code, dims, quant=(0.0, 0), target=None, name=""):
-        """RESHAPE to dims with at most one unknown; returns the new operand (or the given target)."""
+        """RESHAPE to dims with at most one unknown, of nnfast's own where a rank is above NNAPI's; returns the new
+        operand (or the given target).
+        """
         self.check_size(op, dims)
         if dims.count(0) > 1 or not dims:
             self.refuse(op, f"needs a RESHAPE to {list(dims)}, which has more than one unknown dimension")
         if target is None:
             target = self.temporary(code, dims, *quant, name=name)
-        self.emit(OperationType.RESHAPE, (source, self.ints([d or -1 for d in dims])), (target,))
+        inputs = source, self.ints([d or -1 for d in dims])
+        if max(len(self.operands[source].dims), len(dims)) > MOST_RANK:
+            self.emit_own("TFL_RESHAPE", inputs, (target,))
+        else:
+            self.emit(OperationType.RESHAPE, inputs, (target,))
         return target
 
     def mark_output(self, index, name):

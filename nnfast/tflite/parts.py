@@ -9,7 +9,7 @@ import numpy as np
 
 from ..record import replace
 from .forms import is_hybrid
-from .graph import frozen
+from .graph import MOST_RANK, frozen
 from .schema import DTYPES, Builtin, TensorType, operator_name
 
 B = Builtin
@@ -23,7 +23,6 @@ CODES = TensorType.INT8, TensorType.UINT8, TensorType.INT16
 TANH = 4
 """The fused activation."""
 MOST_GROUPS = 1024
-MOST_RANK = 4
 _INT32_MAX = (1 << 31) - 1
 
 

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from ..model.types import OperandType, OperationType
+from .graph import MOST_RANK
 from .rules import FLOATS, FLOATS_QUANT8, translates
 from .schema import Builtin, TensorType
 
@@ -116,14 +117,13 @@ def depthwise_conv_2d(b, op):
 
 @translates(Builtin.FULLY_CONNECTED)
 def fully_connected(b, op):
-    """FULLY_CONNECTED, with a RESHAPE where the rank is kept.
+    """FULLY_CONNECTED, with a RESHAPE where the rank is kept or above NNAPI's.
 
     With a scale for each unit it is one of our own, or with the standard's arithmetic a 1x1 CONV_2D.
     """
     b.check_counts(op, 2, 3)
     x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8, x, out)
-    b.check_rank(op, x, 1)
     if op.options.weights_format:
         b.refuse(op, "has shuffled weights, NNAPI takes row-major ones")
     b.check_rank(op, w, 2, 2)
@@ -138,7 +138,7 @@ def fully_connected(b, op):
     dims = b.dims(op, x)
     source = b.operand(op, x)
     rows = _rows(b, op, dims, size)
-    if len(dims) == 1:
+    if len(dims) == 1 or len(dims) > MOST_RANK:
         source = b.reshape(op, source, code, (rows, size), b.quant(op, x))
     weights = b.channel_operand(op, w, 0) if per_channel else b.operand(op, w)
     emit = partial(b.emit_own, "TFL_FULLY_CONNECTED") if per_channel else partial(b.emit, OperationType.FULLY_CONNECTED)

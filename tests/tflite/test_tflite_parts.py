@@ -59,6 +59,30 @@ def test_rank_5_with_an_unknown_size():
     np.testing.assert_array_equal(found, one.run()[0])
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("dtype, scales", [("float32", None), ("uint8", 0.02), ("int8", 0.02),
+                                           ("int8", [0.01, 0.02, 0.03])])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_rank_5_of_a_layer(dtype, scales, keep, is_open):
+    point = 131 if dtype == "uint8" else 0
+    x, w = (floats(*shape) if dtype == "float32" else codes(*shape).view(dtype) for shape in (SHAPE, (3, 4)))
+    quants = None if scales is None else {"i0": (0.05, point + 3), "i1": (scales, point), "o0": (0.2, point - 2)}
+    shape = (*SHAPE[:-1], 3) if keep else (12, 3)
+    tensors, *rest = One("FULLY_CONNECTED", [x, Const(w)], [(shape, dtype)], "FullyConnectedOptions",
+                         {"KeepNumDims": keep}, quants).parts()
+    if is_open:
+        tensors[0].signature = (-1, *SHAPE[1:])
+        tensors[-1].signature = (-1, *shape[1:])
+    found, = nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).run([x])
+    assert found.shape == shape
+    if scales is None:
+        np.testing.assert_allclose(found, (x @ w.T).reshape(shape), rtol=1e-5, atol=1e-6)
+        return
+    sums = (x.astype(int) - point - 3) @ (w.astype(int) - point).T * (0.05 * np.array(scales) / 0.2)
+    limits = np.iinfo(dtype)
+    np.testing.assert_allclose(found, np.clip(sums + point - 2, limits.min, limits.max).reshape(shape), atol=0.501)
+
+
 def test_unpack_of_rank_5():
     x = floats(*SHAPE)
     found = One("UNPACK", [x], [((2, 1, 3, 4), "float32")] * 2, "UnpackOptions", {"Num": 2, "Axis": 3}).run()

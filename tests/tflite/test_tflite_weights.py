@@ -161,11 +161,18 @@ def test_fully_connected_keeps_dimensions_by_a_reshape():
     assert named(model, "y_flat").dims == (6, 5)
 
 
-def test_fully_connected_of_a_vector_but_not_of_rank_5():
+def test_fully_connected_of_a_vector():
     model = translate(*dense((6,), (1, 5)))
     assert show(model)[0] == ("RESHAPE", ["x", [1, 6]], [""])
     assert [row[0] for row in show(model)] == ["RESHAPE", "FULLY_CONNECTED"]
-    refused(*dense((1, 1, 3, 2, 6), (1, 1, 3, 2, 5), {"KeepNumDims": True}), "rank 5")
+
+
+@pytest.mark.parametrize("keep, shape", [(True, (1, 2, 1, 3, 2, 5)), (False, (12, 5))])
+def test_fully_connected_of_rank_5_and_more_by_reshapes_of_our_own(keep, shape):
+    model = translate(*dense((1, 2, 1, 3, 2, 6), shape, {"KeepNumDims": keep}))
+    assert show(model) == [("TFL_RESHAPE", ["x", [12, 6]], [""]),
+                           ("FULLY_CONNECTED", ["", "w", "b", 0], ["y_flat" if keep else "y"]),
+                           *[("TFL_RESHAPE", ["y_flat", [*shape]], ["y"])] * keep]
 
 
 def test_fully_connected_refusals():
