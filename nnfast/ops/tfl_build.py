@@ -129,7 +129,7 @@ def infer_broadcast_to(node):
 
 def compute_broadcast_to(node, inputs):
     """Dimensions of size 1 repeated."""
-    return [np.ascontiguousarray(np.broadcast_to(inputs[0], infer_broadcast_to(node)[0]))]
+    return [np.broadcast_to(inputs[0], infer_broadcast_to(node)[0]).copy()]
 
 
 def lower_broadcast_to(node, b):

@@ -130,7 +130,7 @@ def infer_transpose(node):
 
 def compute_transpose(node, inputs):
     """Elements moved accordingly."""
-    return [np.ascontiguousarray(inputs[0].transpose(_order(node)))]
+    return [inputs[0].transpose(_order(node)).copy()]
 
 
 def lower_transpose(node, b):
@@ -162,7 +162,7 @@ def infer_reverse(node):
 
 def compute_reverse(node, inputs):
     """Every listed dimension the other way round."""
-    return [np.ascontiguousarray(np.flip(inputs[0], node.numbers("axes")))]
+    return [np.array(np.flip(inputs[0], node.numbers("axes")), order="C")]
 
 
 def lower_reverse(node, b):

@@ -111,6 +111,11 @@ class Rules:
         if dims and not low <= len(dims) <= high:
             self.refuse(op, f"tensor[{t.index}] has rank {len(dims)}, NNAPI takes {low} to {high}")
 
+    def check_dimensions(self, op, t):
+        """A tensor has dimensions: operands do not tell one of rank 0 from one of shape [1]."""
+        if t.dims == ():
+            self.refuse(op, f"tensor[{t.index}] has rank 0, which NNAPI's tensors cannot have")
+
     def check_same_quant(self, op, source, target):
         """NNAPI gives the output the input's quantization; the file must agree."""
         if self.supported_type(op, source) in QUANT8_ASYMM_TYPES:

@@ -38,6 +38,7 @@ def tile(b, op):
     x, multiples = b.tensor(op, 0), b.tensor(op, 1)
     b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op))
     b.check_same_quant(op, x, b.result(op))
+    b.check_dimensions(op, x)
     dims, result = b.dims(op, x), ()
     if b.is_constant(multiples):
         values = b.integers(op, multiples, "multiples")

@@ -44,6 +44,7 @@ def slice_(b, op):
     x = b.tensor(op, 0)
     b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op))
     b.check_same_quant(op, x, b.result(op))
+    b.check_dimensions(op, x)
     dims = b.dims(op, x)
     begin, starts = _numbers(b, op, b.tensor(op, 1), "begin", len(dims))
     size, sizes = _numbers(b, op, b.tensor(op, 2), "size", len(dims))

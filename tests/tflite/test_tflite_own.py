@@ -152,6 +152,25 @@ def test_reductions_of_a_single_value(kind, axis, computed):
     assert result.tolist() == [-7]
 
 
+@pytest.mark.parametrize("kind, count", [("SLICE", 2), ("STRIDED_SLICE", 3), ("TILE", 1), ("TRANSPOSE", 1),
+                                         ("BROADCAST_TO", 1), ("REVERSE_V2", 1)])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("computed", [False, True])
+def test_what_moves_no_dimension_of_a_single_value(kind, count, index, dtype, computed):
+    nothing, x = np.zeros(0, index), np.array(7).astype(dtype)
+    one = One(kind, [x, *[nothing if computed else Const(nothing)] * count], [((), dtype)],
+              "StridedSliceOptions" if kind == "STRIDED_SLICE" else None)
+    (result,) = one.run()
+    assert result.dtype == dtype and result.tolist() == [x.item()]
+    interpreter = nnfast.Interpreter(model_content=one.file())
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    assert found.shape == () and found == x
+
+
 @pytest.mark.parametrize("start, limit, delta", [(0, np.inf, 1), (0, np.nan, 1), (np.inf, 0, -1), (0, 5, 0), (5, 0, 1)])
 @pytest.mark.parametrize("known", [True, False])
 def test_ranges_without_an_end(start, limit, delta, known):
