@@ -170,10 +170,12 @@ class Graph:
         if index not in self._kept:
             t = self._opened().graph(self._index).tensors[index]
             if is_text(self.tensors[index]):
-                self._kept[index] = constant(t, "model")
-                self._kept[index].flags.writeable = False
+                array = constant(t, "model")
             else:
-                self._kept[index] = densified(t, prod(t.dims)) if t.is_sparse else t.array
+                array = densified(t, prod(t.dims)) if t.is_sparse else t.array
+                array = array.astype(self.tensors[index].dtype, copy=False)
+            array.flags.writeable = False
+            self._kept[index] = array
         return self._kept[index]
 
     # -- running -----------------------------------------------------------------------------------------------------

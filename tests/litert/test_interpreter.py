@@ -83,6 +83,18 @@ def test_constants_are_those_of_the_file(digits):
     assert not interpreter.tensor(names["conv4/weight"])().flags.writeable
 
 
+def test_boolean_constants_are_booleans():
+    """As an output, too."""
+    tensors = [Tensor("x", (2,)), Tensor.of("c", np.array([True, False])), Tensor("y", (2,))]
+    interpreter = ready(build(tensors, [Op("NEG", ["x"], ["y"])], ["x"], ["c", "y"]))
+    interpreter.invoke()
+    found = interpreter.get_tensor(1)
+    assert found.dtype == bool and found.tolist() == [True, False]
+    assert interpreter.tensor(1)().dtype == bool and not interpreter.tensor(1)().flags.writeable
+    with pytest.raises(ValueError, match="constant of the file"):
+        interpreter.set_tensor(1, ~found)
+
+
 def test_types_that_the_model_holds_otherwise():
     """bool tensors are bytes in NNAPI, single values tensors of one element."""
     tensors = [Tensor("a", (), "float32"), Tensor("b", (3,), "float32"), Tensor("less", (3,), "bool"),
