@@ -244,6 +244,7 @@ def parts(key):
     with importing:
         from .parts import PARTED, Parts
 
+        import_module(".parts_recurrent", __package__)
     return PARTED.get(key) and (lambda b, op: PARTED[key](Parts(b, op)))
 
 
