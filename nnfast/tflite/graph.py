@@ -67,11 +67,15 @@ class Graph:
         return self.add(Operand(code, array.shape, scale, zero_point, LifeTime.CONSTANT_REFERENCE, channel_quant,
                                 array.view(DTYPES[code]), name))
 
+    def check_symmetric(self, op, t):
+        """Weights are int8 without zero points."""
+        if t.type != TensorType.INT8 or not t.scales or min(t.scales) <= 0 or any(t.zero_points):
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} must be int8 with scales above 0 and zero points of 0")
+
     def channel_constant(self, op, t, channel_dim, shape=None):
         """TENSOR_QUANT8_SYMM_PER_CHANNEL over a constant int8 tensor, a single scale repeated."""
+        self.check_symmetric(op, t)
         scales, count = t.scales, (shape or t.dims)[channel_dim]
-        if t.type != TensorType.INT8 or not scales or min(scales) <= 0 or any(t.zero_points):
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} must be int8 with scales above 0 and zero points of 0")
         if len(scales) == 1:
             scales *= count
         elif t.channel_dim != channel_dim:

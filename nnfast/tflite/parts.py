@@ -321,6 +321,19 @@ def curved(p):
     p.run(B.TANH, [sums], [out])
 
 
+@parted(B.DEPTHWISE_CONV_2D, B.TRANSPOSE_CONV)
+def unshifted(p):
+    """Of int8 weights with zero points, which LiteRT's kernels of these operators do not look at."""
+    tensors, w = [p.optional(place) for place in range(len(p.op.inputs))], p.tensor(1)
+    if p.b.arithmetic != "litert" or w.type != p.b.result(p.op).type or w.type != TensorType.INT8 or \
+            not any(w.zero_points):
+        p.refuse("has no form for these tensors")
+    points = (0,) * len(w.zero_points)
+    tensors[1] = p.recoded(w, SimpleNamespace(scales=w.scales, zero_points=points)) if w.data is None else \
+        p.new(w, w.dims, data=w.data, zero_points=points)
+    p.same(tensors, [p.b.result(p.op)])
+
+
 # -- blocks ----------------------------------------------------------------------------------------------------------
 @parted(B.DEPTH_TO_SPACE, B.SPACE_TO_DEPTH)
 def depth(p):

@@ -188,11 +188,15 @@ def _filter(b, op, code, x, w, channel_dim, shape=None):
     """Operand of a filter.
 
     Constant int8 filters become per-channel ones even if the file has a single scale: TFLite repeats it and then
-    ignores the bias scale. Computed filters keep their quantization.
+    ignores the bias scale. Computed filters keep their quantization; NNAPI counts zero points of int8 ones, TFLite has
+    none.
     """
     b.check_types(op, (code,), x, w)
-    if code == OperandType.TENSOR_QUANT8_ASYMM_SIGNED and b.is_constant(w):
-        return b.channel_constant(op, w, channel_dim, shape)
+    if code == OperandType.TENSOR_QUANT8_ASYMM_SIGNED:
+        if b.is_constant(w):
+            return b.channel_constant(op, w, channel_dim, shape)
+        if b.arithmetic == "litert":
+            b.check_symmetric(op, w)
     if len(w.scales) < 2:
         return b.operand(op, w)
     if code != OperandType.TENSOR_QUANT8_ASYMM_SIGNED or shape is not None:

@@ -151,6 +151,55 @@ def test_hybrid_products_of_several_batch_dimensions(second, is_asymmetric, tmp_
     compare(tmp_path, one.file(), [x], found)
 
 
+# -- weights with zero points -----------------------------------------------------------------------------------------
+def taps(kind, x, w):
+    """Sums of a depthwise convolution of filters of 3 x 3, and of one transposed with strides of 2."""
+    if kind == "DEPTHWISE_CONV_2D":
+        return sum(x[:, row:row + 3, column:column + 3] * w[0, row, column] for row in range(3) for column in range(3))
+    sums = np.zeros((1, 7, 7, 3), int)
+    for row in range(3):
+        for column in range(3):
+            sums[:, row:row + 5:2, column:column + 5:2] += x @ w[:, row, column].T
+    return sums
+
+
+def of_weights(kind, x, w, scales, point):
+    points = [point] * len(scales) if isinstance(scales, list) else point
+    quants, fields = {"i1": (scales, points), "o0": (2.0, -3)}, {"Padding": 1, "StrideW": 1, "StrideH": 1}
+    if kind == "TRANSPOSE_CONV":
+        return One(kind, [Const(np.int32([1, 7, 7, 3])), w, x], [((1, 7, 7, 3), "int8")], "TransposeConvOptions",
+                   fields | {"StrideW": 2, "StrideH": 2}, quants | {"i2": (0.5, 3)})
+    options, more = ("Conv2DOptions", {}) if kind == "CONV_2D" else ("DepthwiseConv2DOptions", {"DepthMultiplier": 1})
+    return One(kind, [x, w], [((1, 3, 3, 3), "int8")], options, fields | more, quants | {"i0": (0.5, 3)},
+               dims={"i1": 0 if kind == "CONV_2D" else 3})
+
+
+@pytest.mark.parametrize("kind", ["DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
+@pytest.mark.parametrize("scales", [0.02, [0.01, 0.02, 0.03]])
+@pytest.mark.parametrize("kept", [Const, np.asarray])
+def test_zero_points_of_int8_weights_do_not_count(kind, scales, kept, tmp_path):
+    """LiteRT's kernels do not look at them; NNAPI does."""
+    is_turned = kind == "TRANSPOSE_CONV"
+    x, w = codes("int8", 1, *((3, 3, 4) if is_turned else (5, 5, 3))), codes("int8", 3 if is_turned else 1, 3, 3,
+                                                                             4 if is_turned else 3)
+    one = of_weights(kind, x, kept(w), scales, 5)
+    (found,) = one.run()
+    sums = taps(kind, x.astype(int) - 3, w.astype(int)) * (0.5 * np.array(scales) / 2)
+    np.testing.assert_allclose(found, np.clip(sums - 3, -128, 127), atol=0.51)
+    np.testing.assert_array_equal(found, of_weights(kind, x, kept(w), scales, 0).run()[0])
+    compare(tmp_path, one.file(), [x] if kept is Const else [w, x] if is_turned else [x, w], found)
+    if kept is Const:
+        with pytest.raises(nnfast.UnsupportedOperator, match="zero points of 0"):
+            nnfast.load(one.file(), arithmetic="nnapi")
+
+
+@pytest.mark.parametrize("kept", [Const, np.asarray])
+def test_zero_points_of_int8_weights_are_refused_where_litert_refuses_them(kept):
+    one = of_weights("CONV_2D", codes("int8", 1, 5, 5, 3), kept(codes("int8", 3, 3, 3, 3)), 0.02, 5)
+    with pytest.raises(nnfast.UnsupportedOperator, match="zero points of 0"):
+        one.model()
+
+
 # -- 4 bits ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("is_real", [False, True])
 def test_rows_of_4_bits(is_real, tmp_path):

@@ -118,7 +118,7 @@ def test_int8_conv_with_one_scale_repeats_it():
 
 
 def test_int8_conv_refusals():
-    refused(*quant_conv("int8", [0.1] * 4, [0.1] * 4, "DEPTHWISE_CONV_2D", 3, w_zero=[0, 0, 1, 0]), "zero points of 0")
+    refused(*quant_conv("int8", [0.1] * 4, [0.1] * 4, "CONV_2D", 0, w_zero=[0, 0, 1, 0]), "zero points of 0")
     refused(*quant_conv("int8", [0.1, 0.2], [0.1] * 4, "CONV_2D", 3), "along dimension 3, must be 0")
     refused(*quant_conv("uint8", [0.1] * 4, [0.1] * 4), "4 scales")
 
