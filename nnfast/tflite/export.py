@@ -423,6 +423,11 @@ def _own_activated(code):
     return form
 
 
+def _extreme(export, node):
+    """Two tensors in the other order: of a number and a NaN NNAPI takes the first, TFLite the second."""
+    return [export.tensor(t.operand) for t in reversed(node.inputs)], None
+
+
 def _copy(export, operation):
     """A RESHAPE to the same shape."""
     o = export.graph.operands[operation.outputs[0]]
@@ -441,6 +446,7 @@ _FORMS = {
     **dict.fromkeys((OP.ADD, OP.SUB, OP.MUL, OP.DIV), _activated), OP.CONV_2D: _convolution,
     OP.DEPTHWISE_CONV_2D: _convolution, OP.AVERAGE_POOL_2D: _pool, OP.MAX_POOL_2D: _pool,
     OP.FULLY_CONNECTED: _fully_connected, OP.SOFTMAX: _softmax, OP.RESHAPE: _reshape, OP.CONCATENATION: _concatenation,
+    **dict.fromkeys((OP.MAXIMUM, OP.MINIMUM), _extreme),
     **dict.fromkeys((OP.MEAN, OP.REDUCE_MAX, OP.REDUCE_MIN, OP.REDUCE_SUM), _reduction),
 }
 """Operation -> function(export, node) that gives tensor indexes and options."""

@@ -62,7 +62,9 @@ def extreme(b, op):
     x, y, _, dims = _pair(b, op, FLOATS_QUANT8_INT)
     b.check_same_quant(op, x, b.result(op))
     b.check_same_quant(op, y, b.result(op))
-    _emit(b, op, OperationType[op.name], x, y, dims)
+    # Of a number and a NaN NNAPI takes the first, TFLite the second.
+    first, second = (y, x) if b.arithmetic == "litert" else (x, y)
+    _emit(b, op, OperationType[op.name], first, second, dims)
 
 
 @translates(Builtin.EQUAL, Builtin.NOT_EQUAL, Builtin.GREATER, Builtin.GREATER_EQUAL, Builtin.LESS, Builtin.LESS_EQUAL)

@@ -30,8 +30,11 @@ _FUNCTIONS = {B.STABLEHLO_ADD: 1, B.ADD: 1, B.STABLEHLO_MULTIPLY: 2, B.MUL: 2, B
 def elementwise(b, op):
     """As the operator of TFLite; of quantized tensors LiteRT takes the codes, whose sums and products wrap."""
     b.check_counts(op, 2)
-    is_bool = b.tensor(op, 0).type == TensorType.BOOL
-    translate(b, op, _LOGICAL.get(op.code, _NAMES[op.code]) if is_bool else _NAMES[op.code])
+    tensors = [b.tensor(op, place) for place in (0, 1)]
+    name = _LOGICAL.get(op.code, _NAMES[op.code]) if tensors[0].type == TensorType.BOOL else _NAMES[op.code]
+    if name in ("TFL_MAXIMUM", "TFL_MINIMUM"):
+        tensors.reverse()  # Of a number and a NaN these take the second, STABLEHLO's the first.
+    translate(b, op, name, inputs=tensors)
 
 
 def _vector(b, op, name, count, default):

@@ -82,6 +82,16 @@ def test_a_float_model(padding, tmp_path):
         np.testing.assert_allclose(theirs, first, rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["MAXIMUM", "MINIMUM"])
+def test_of_a_number_and_a_nan_the_same_is_taken(kind, tmp_path):
+    """NNAPI's first operand is TFLite's second."""
+    b = ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT32", (3,), name="x"), b.output("TENSOR_FLOAT32", (3,), name="y")
+    b.operation(kind, [b.constant(F32([np.nan] * 3)), x], [y])
+    for result in again(b.build(), tmp_path):
+        assert result is None or np.isnan(result).all()
+
+
 @pytest.mark.parametrize("name", ["digits_float32", "digits_int8"])
 def test_a_file_that_was_read(name, tmp_path):
     first, second, theirs = again(nnfast.load(litert_models.DATA / f"{name}.tflite"), tmp_path)

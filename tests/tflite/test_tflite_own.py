@@ -141,6 +141,20 @@ def test_larger_and_smaller_of_booleans(kind, function):
     np.testing.assert_array_equal(result, function(MARKED, MARKED[::-1]))
 
 
+@pytest.mark.parametrize("kind", ["MAXIMUM", "MINIMUM"])
+@pytest.mark.parametrize("prefix", ["", "STABLEHLO_"])
+@pytest.mark.parametrize("shapes", [((9, 7), (9, 7)), ((9, 7), (7,)), ((9, 7), (1,)), ((7,), (9, 7)), ((9, 1), (9, 7))])
+def test_larger_and_smaller_of_what_has_no_order(kind, prefix, shapes):
+    """Numbers beside NaNs, and zeros of both signs: TFLite takes the second, STABLEHLO the first."""
+    rng = np.random.default_rng(5)
+    x, y = (rng.choice(np.float32([np.nan, 0, -0.0, 1, -1]), shape) for shape in shapes)
+    first, second = (y, x) if prefix else (x, y)
+    wanted = np.where(first > second if kind == "MAXIMUM" else first < second, first, second)
+    (result,) = One(prefix + kind, [x, y], [(wanted.shape, "float32")]).run()
+    np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(np.signbit(result[result == 0]), np.signbit(wanted[wanted == 0]))
+
+
 @pytest.mark.parametrize("kind", ["SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"])
 @pytest.mark.parametrize("axis", [0, -1, 3])
 @pytest.mark.parametrize("computed", [False, True])
