@@ -144,7 +144,7 @@ class Graphs:
         """Store into `initial` what a subgraph that runs once assigns to variables, unless it has run; fill tables."""
         with self.inlining(b, op, index) as graph:
             inner, *_ = self.open_graph(index)
-            inner.graphs, inner.initial = self, {}
+            inner.graphs, inner.initial, inner.is_learning = self, {}, True
             inner.created, inner.widened = b.created, b.widened
             if graph.inputs:
                 b.refuse(op, f"runs subgraph {index} once, which has inputs, must have none")

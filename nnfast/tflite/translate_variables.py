@@ -44,7 +44,7 @@ def assign(b, op):
             b.refuse(op, INITIALIZING)
         b.initial[name] = t.array
         return
-    value = operand(b, op, t) if t.dims != () else b.operand(op, t)
+    value = operand(b, op, t) if t.dims != () else b.any_operand(op, t)
     if not b.is_main:  # the graphs outside have to know what they pass on
         o = b.operands[value]
         know(b, op, name, o.type, o.dims, o.scale, o.zero_point, name[1] or t.name)

@@ -42,6 +42,33 @@ def test_a_variable_that_is_never_assigned_keeps_its_first_value():
     assert [stream.run([START])[0].tolist() for _ in range(2)] == [START.tolist()] * 2
 
 
+@pytest.mark.parametrize("kind, inputs, wanted", [
+    ("FILL", [np.int32([1, 2]), np.float32(3)], [[3, 3]]), ("CAST", [np.int32([[4, -5]])], [[4, -5]]),
+    ("CAST", [np.int64([[6, -7]])], [[6, -7]]), ("NEG", [START], [[-1, -2]]),
+])
+def test_the_first_value_may_be_computed_of_constants(kind, inputs, wanted):
+    tensors = [Tensor("v", (), "resource"), Tensor("x", (1, 2)), Tensor("old", (1, 2)), Tensor("y", (1, 2))]
+    ops = [Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1}), Op("VAR_HANDLE", [], ["v"]),
+           Op("READ_VARIABLE", ["v"], ["old"]), Op("ADD", ["old", "x"], ["y"], "AddOptions")]
+    names = [f"i{k}" for k in range(len(inputs))]
+    once = ([Tensor("v", (), "resource"), *map(Tensor.of, names, inputs), Tensor("first", (1, 2))],
+            [Op(kind, names, ["first"]), Op("VAR_HANDLE", [], ["v"]), Op("ASSIGN_VARIABLE", ["v", "first"], [])],
+            [], [])
+    prepared = nnfast.Device().prepare(load(build(tensors, ops, ["x"], ["y"], others=[once])))
+    assert prepared.run([START])[0].tolist() == (wanted + START).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "bool", "float32", "int32"])
+def test_a_single_constant_may_be_stored(dtype):
+    value = np.array(7).astype(dtype)
+    tensors = [Tensor("v", (), "resource"), Tensor.of("c", value), Tensor("x", (1, 2)), Tensor("new", (), dtype),
+               Tensor("y", (1, 2))]
+    ops = [Op("VAR_HANDLE", [], ["v"]), Op("ASSIGN_VARIABLE", ["v", "c"], []), Op("READ_VARIABLE", ["v"], ["new"]),
+           Op("NEG", ["x"], ["y"])]
+    found = nnfast.Device().prepare(load(build(tensors, ops, ["x"], ["new", "y"]))).run([START])[0]
+    assert found.dtype == dtype and found.tolist() == [value.item()]
+
+
 @pytest.mark.parametrize("first", [None, np.array([1 << 40, -3])])
 def test_a_variable_of_int64_counts_on(first):
     tensors = [Tensor("v", (), "resource"), Tensor("x", (2,), "int64"), Tensor("old", (2,), "int64"),
