@@ -61,9 +61,15 @@ def _shift(node, x, y):
     return np.right_shift(x, np.clip(y, 0, 8 * x.dtype.itemsize - 1))
 
 
+def _shift_left(node, x, y):
+    """As shifts of 32 bits on the processors that LiteRT runs on, which count places modulo 32."""
+    return np.left_shift(x.astype(np.int32), y & 31)
+
+
 _FORMULAS = {
     "ADD": lambda node, x, y: x + y, "SUB": lambda node, x, y: x - y, "MUL": lambda node, x, y: x * y, "DIV": _divide,
     "STABLEHLO_ADD": lambda node, x, y: x + y, "STABLEHLO_MULTIPLY": lambda node, x, y: x * y,
+    "STABLEHLO_AND": lambda node, x, y: x & y, "STABLEHLO_SHIFT_LEFT": _shift_left,
     "FLOOR_DIV": _floor_divide, "FLOOR_MOD": _floor_mod, "POW": _power,
     "MAXIMUM": lambda node, x, y: np.where(x > y, x, y), "MINIMUM": lambda node, x, y: np.where(x < y, x, y),
     "SQUARED_DIFFERENCE": lambda node, x, y: np.square(x - y),
@@ -158,7 +164,7 @@ def _fused(name, types=NUMBERS):
                _check_activation, lower=lower)
 
 
-def _plain(name, types):
+def _plain(name, types, lower=lower):
     return own(f"TFL_{name}", {"x:T y:U -> output:V": dict.fromkeys("TUV", types)}, compute, infer,
                same_dtype("x", "y"), lower=lower)
 
@@ -183,6 +189,8 @@ TFL_ATAN2 = _plain("ATAN2", FLOATS)
 TFL_RIGHT_SHIFT, TFL_BITWISE_XOR = (_plain(name, INTEGERS + QUANTIZED) for name in ("RIGHT_SHIFT", "BITWISE_XOR"))
 TFL_STABLEHLO_ADD, TFL_STABLEHLO_MULTIPLY = (_plain(f"STABLEHLO_{name}", NUMBERS + QUANTIZED)
                                              for name in ("ADD", "MULTIPLY"))
+TFL_STABLEHLO_AND = _plain("STABLEHLO_AND", INTEGERS + QUANTIZED, None)
+TFL_STABLEHLO_SHIFT_LEFT = _plain("STABLEHLO_SHIFT_LEFT", ("I32", "I16", "I8", "i32", "i16", "i8", *QUANTIZED), None)
 TFL_LOGICAL_AND, TFL_LOGICAL_OR = _plain("LOGICAL_AND", BOOLS), _plain("LOGICAL_OR", BOOLS)
 TFL_EQUAL, TFL_NOT_EQUAL = (_comparison(name, NUMBERS + BOOLS) for name in ("EQUAL", "NOT_EQUAL"))
 TFL_LESS, TFL_LESS_EQUAL, TFL_GREATER, TFL_GREATER_EQUAL = (

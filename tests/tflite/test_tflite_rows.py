@@ -118,7 +118,7 @@ def test_shapes_that_data_give_are_not_the_files(kind, wanted):
 
 @pytest.mark.parametrize(("kind", "function"), [
     ("FLOOR_DIV", np.floor_divide), ("FLOOR_MOD", np.mod), ("BITWISE_XOR", np.bitwise_xor),
-    ("RIGHT_SHIFT", np.right_shift)])
+    ("RIGHT_SHIFT", np.right_shift), ("STABLEHLO_AND", np.bitwise_and), ("STABLEHLO_SHIFT_LEFT", np.left_shift)])
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_codes_are_taken_as_they_are(kind, function, dtype):
     x, y = RNG.integers(-99, 99, (3, 4)).astype(dtype), RNG.integers(1, 7, (3, 4)).astype(dtype)

@@ -10,6 +10,9 @@ from nnfast.errors import Error, UnsupportedOperator
 from nnfast.tflite import load
 
 RNG = np.random.default_rng(8)
+LEFT = [1, -3, 5, 127, -128, 1, 3, 9, 1, 3]
+"""Numbers to be shifted by PLACES."""
+PLACES = [0, 1, 2, 3, 4, 7, 8, 15, 31, 32]
 X = RNG.standard_normal((4, 5, 3)).astype(np.float32)
 
 
@@ -95,3 +98,25 @@ def test_scatter_refuses_other_bodies():
     with pytest.raises(UnsupportedOperator, match="body"):
         scatter("DIV", np.zeros((1, 1), np.int32), np.zeros((1, 5, 3), np.float32), UpdateWindowDims=(1, 2),
                 InsertedWindowDims=(0,), ScatterDimsToOperandDims=(0,), IndexVectorDim=1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "bool"])
+def test_and_of_bits(dtype):
+    x, y = (np.array(values).astype(dtype) for values in (LEFT, PLACES))
+    (result,) = One("STABLEHLO_AND", [x, y], [(x.shape, dtype)]).run()
+    assert result.dtype == dtype and result.tolist() == [a & b for a, b in zip(x.tolist(), y.tolist())]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_bits_that_leave_at_the_left_are_lost(dtype):
+    """Places count modulo 32."""
+    x, y = (np.array(values, dtype) for values in (LEFT, PLACES))
+    (result,) = One("STABLEHLO_SHIFT_LEFT", [x, y], [(x.shape, dtype)]).run()
+    wanted = np.array([a << b % 32 for a, b in zip(LEFT, PLACES)])
+    assert result.dtype == dtype and result.tolist() == wanted.astype(dtype).tolist()
+
+
+def test_other_numbers_are_not_shifted():
+    x = np.ones(2, np.int64)
+    with pytest.raises(UnsupportedOperator, match="SHIFT_LEFT"):
+        One("STABLEHLO_SHIFT_LEFT", [x, x], [((2,), "int64")]).model()
