@@ -311,14 +311,30 @@ def without_scales(p):
 
 
 @parted(B.FULLY_CONNECTED)
-def curved(p):
-    """Of float tensors with int8 weights and a fused TANH."""
-    out, options = p.b.result(p.op), p.op.options
-    if p.b.arithmetic != "litert" or options.activation != TANH or not is_hybrid(p.tensor(0), p.tensor(1), out):
+def dense(p):
+    """Of float tensors with int8 weights and a fused TANH; of several open dimensions that are kept."""
+    (x, w), out, options = (p.tensor(place) for place in range(2)), p.b.result(p.op), p.op.options
+    dims = p.b.dims(p.op, x)
+    if options.keep_num_dims and dims.count(0) > 1 and w.dims:
+        rows = p.new(out, (0, w.dims[0]))
+        p.run(p.op.code, [x, w, p.optional(2)], [rows], **vars(options) | {"keep_num_dims": False})
+        p.run(B.RESHAPE, [rows, _with_last(p, x, len(dims), w.dims[0])], [out], new_shape=None)
+        return
+    if p.b.arithmetic != "litert" or options.activation != TANH or not is_hybrid(x, w, out):
         p.refuse("has no form for these tensors")
     sums = p.new(out, out.dims)
-    p.run(p.op.code, [p.tensor(0), p.tensor(1), p.optional(2)], [sums], **vars(options) | {"activation": 0})
+    p.run(p.op.code, [x, w, p.optional(2)], [sums], **vars(options) | {"activation": 0})
     p.run(B.TANH, [sums], [out])
+
+
+def _with_last(p, x, rank, size):
+    """The shape that a tensor has in a run, with another last dimension."""
+    last = p.ints([size])
+    whole, first, shape = (p.new(last, (length,)) for length in (rank, rank - 1, rank))
+    p.run(B.SHAPE, [x], [whole])
+    p.run(B.SLICE, [whole, p.ints([0]), p.ints([rank - 1])], [first])
+    p.run(B.CONCATENATION, [first, last], [shape], axis=0, activation=0)
+    return shape
 
 
 @parted(B.DEPTHWISE_CONV_2D, B.TRANSPOSE_CONV)

@@ -83,6 +83,24 @@ def test_rank_5_of_a_layer(dtype, scales, keep, is_open):
     np.testing.assert_allclose(found, np.clip(sums + point - 2, limits.min, limits.max).reshape(shape), atol=0.501)
 
 
+@pytest.mark.parametrize(("dtype", "scales"), [
+    ("float32", None), ("int8", 0.01), ("int8", [0.01, 0.02, 0.03, 0.04, 0.05])])
+def test_layers_keep_open_dimensions(dtype, scales):
+    """Of transformers whose batch and length are both open."""
+    x = codes(2, 3, 8) if dtype == "int8" else floats(2, 3, 8)
+    w = codes(5, 8) if dtype == "int8" else floats(5, 8)
+    quants = {"i0": (0.05, 3), "i1": (scales, 0), "o0": (0.5, 1)} if dtype == "int8" else None
+    layer = One("FULLY_CONNECTED", [x, Const(w)], [((2, 3, 5), dtype)], "FullyConnectedOptions",
+                {"KeepNumDims": True}, quants)
+    tensors, *rest = layer.parts()
+    for t in (tensors[0], tensors[2]):
+        t.signature = (-1, -1, t.shape[2])
+    prepared = nnfast.Device().prepare(nnfast.load(build(tensors, *rest)))
+    np.testing.assert_array_equal(prepared.run([x])[0], layer.run()[0])
+    part = prepared.run([np.ascontiguousarray(x[:1, 1:])])[0]
+    np.testing.assert_allclose(part, layer.run()[0][:1, 1:], rtol=1e-5, atol=1e-6 if dtype == "float32" else 0)
+
+
 def test_unpack_of_rank_5():
     x = floats(*SHAPE)
     found = One("UNPACK", [x], [((2, 1, 3, 4), "float32")] * 2, "UnpackOptions", {"Num": 2, "Axis": 3}).run()
