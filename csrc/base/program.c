@@ -63,15 +63,15 @@ int nnf_step_leaves(const nnf_run *run)
     return 1;
 }
 
-/* Behind the last step that shares go on to from step e->done without a meeting, where nobody wants to know the time of
- * each step, nor may stop the execution between them. */
+/* Behind the last step that shares go on to from step e->done without a meeting: only that one where somebody wants to
+ * know the time of each step, or where it is a long one that something may stop. */
 static size_t round_end(const execution *e, int shares)
 {
-    const nnf_step *steps = e->program->steps;
+    const nnf_step *steps = e->program->steps, *first = &steps[e->done];
     size_t end = e->done + 1;
-    if (shares == 1 || e->divides || e->times_ns || !nnf_step_is_even(&steps[e->done], shares))
+    if (shares == 1 || e->times_ns || !nnf_step_is_even(first, shares) || (e->divides && first->parts > 1))
         return end;
-    while (end < e->program->count && steps[end].follows)
+    while (end < e->program->count && steps[end].follows && !(e->divides && steps[end].parts > 1))
         end++;
     return end;
 }

@@ -1,6 +1,8 @@
 """Rounds of steps between which threads do not meet: which steps they have, and that nobody reads what is not there."""
 
 import os
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -43,6 +45,16 @@ def arrays(net, random):
             else random.uniform(-1, 1, net.shape(name)).astype(np.float32) for name in net.inputs]
 
 
+def with_deadline(prepared, x):
+    """A run that something may stop."""
+    outputs = [np.empty(info.shape, info.dtype) for info in prepared.outputs]
+    pools = *x, *outputs
+    places = [nnfast.RequestArgument(pool, 0, array.nbytes) for pool, array in enumerate(pools)]
+    request = nnfast.Request(tuple(places[:len(x)]), tuple(places[len(x):]), pools)
+    prepared.execute(request, deadline=time.monotonic() + 600)
+    return outputs
+
+
 def check(net, outputs, count=2, turns=3):
     """The outputs are those of one thread, where every byte of memory that is not written is poisoned."""
     file, random = net.file(*outputs), np.random.default_rng(3)
@@ -52,8 +64,9 @@ def check(net, outputs, count=2, turns=3):
         shared = nnfast.Device(num_threads=count).prepare(nnfast.load(file))
         for _ in range(turns):
             x = arrays(net, random)
-            for found, wanted in zip(shared.run(x), alone.run(x), strict=True):
-                np.testing.assert_array_equal(found, wanted)
+            for run in (shared.run, partial(with_deadline, shared)):
+                for found, wanted in zip(run(x), alone.run(x), strict=True):
+                    np.testing.assert_array_equal(found, wanted)
     finally:
         engine.set_poison(None)
     return shared
@@ -155,6 +168,14 @@ def test_models_give_out_what_lies_between(rounds, one_processor):
     z = net.conv(y, 24, 1)
     check(net, [x, y, z, net.add(z, z)])
     assert rounds == [(1, 3)]
+
+
+def test_long_steps_that_something_may_stop_are_met_for(rounds, one_processor):
+    """These are done in parts, which are not even."""
+    net = Net("int8")
+    x = net.depthwise(net.input(1, 14, 14, 256))
+    check(net, [net.conv(net.conv(x, 512, 1), 512, 1)])
+    assert rounds == [(0, 2)]
 
 
 def test_large_tensors_are_left_alone(rounds):
