@@ -358,7 +358,7 @@ def test_passes_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("verb, options, words", [
-    ("run", ("row_fusion,other",), "without_passes: element 1 is 'other', must be one of bf16_activations, "),
+    ("run", ("row_fusion,other",), "without_passes: element 1 is 'other', must be one of barrier_elimination, "),
     ("explain", ("",), "without_passes: element 0 is '', must be one of "),
 ])
 def test_passes_that_cannot_be_left_out(verb, options, words):
