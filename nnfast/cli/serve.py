@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 
 from .. import config
 from ..errors import InvalidArgument
@@ -74,6 +75,9 @@ def main(args):
     lines = set_up(args.log_format, args.log_level)
     server = Server(listeners, options)
     metrics = Metrics(server, page) if page else None
+    signals, tell = socket.socketpair()
+    tell.setblocking(False)
+    signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     server.sweeper.collect_garbage()
@@ -84,8 +88,11 @@ def main(args):
         log.info("metrics at %s", metrics.address)
     tell_systemd("READY=1")
     try:
-        server.serve(stopping=lambda: tell_systemd("STOPPING=1"))
+        server.serve(stopping=lambda: tell_systemd("STOPPING=1"), signals=signals)
     finally:
+        signal.set_wakeup_fd(-1)
+        signals.close()
+        tell.close()
         if metrics:
             metrics.stop()
         remove(path, mark)

@@ -424,3 +424,21 @@ prepare_process(1 << 20)
 print(resource.getrlimit(resource.RLIMIT_DATA)[0])
 """, str(more)).split())
     assert held > more and (limit == most) == (held < most)
+
+
+TOLD = """
+import os, signal, sys, threading, time
+from nnfast.cli.main import main
+def tell():
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+threading.Thread(target=tell, daemon=True).start()
+sys.exit(main(["serve", "--socket", sys.argv[1]]))
+"""
+
+
+def test_a_signal_to_another_thread_ends_the_process(tmp_path):
+    """It does not end what the thread that serves waits for, as one that comes right before it waits does not."""
+    subprocess.run([sys.executable, "-c", TOLD, tmp_path / "s"], check=True, timeout=600)

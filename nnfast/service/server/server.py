@@ -113,10 +113,16 @@ class Server:
             return list(self._sessions.values())
 
     # -- life --------------------------------------------------------------------------------------------------------
-    def serve(self, stopping=lambda: None):
-        """Serve until `stop` is called, or there was no client for idle_seconds; then call `stopping` and shut down."""
+    def serve(self, stopping=lambda: None, signals=None):
+        """Serve until `stop` is called, or there was no client for idle_seconds; then call `stopping` and shut down.
+
+        signals: None, or a socket that is readable once a handler of a signal is to run: a signal that comes right
+        before the thread waits, or to another thread, does not end the wait by itself.
+        """
         self.sweeper.start()
         self._selector.register(self._wake.fd, selectors.EVENT_READ)
+        if signals is not None:
+            self._selector.register(signals, selectors.EVENT_READ, lambda told: told.recv(64))
         for listener in self._listeners:
             listener.setblocking(False)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
