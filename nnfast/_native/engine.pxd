@@ -38,7 +38,7 @@ cdef class Step:
     cdef readonly size_t out_row    # bytes of a row of the last slot
     cdef readonly size_t elements   # that the step computes one by one, in shares of nnf_share_runs; else 0
     cdef readonly tuple items       # bytes of each slot's element, the output's last; 0: all take the first
-    cdef readonly size_t grains     # equal pieces of the output that even shares do not cut (nnf/step.h); 0: never even
+    cdef readonly size_t grains     # equal pieces of the last slot, which even shares (nnf/step.h) do not cut; 0: none
     cdef readonly size_t least      # grains of a share from which on their number does not change how a sum is added up
     cdef readonly bint pointwise    # even shares read, of what other steps write, only pieces of their own number
     cdef public object reference    # run(frame) computes what the step has declined; None: it never does

@@ -435,6 +435,8 @@ cdef class Conv2dQ8(Step):
         cdef size_t tiles = rows // Q8_BLOCK if self.p.by_rows else self.p.s.tiles
         self.tiles = <int>min(<double>(self.p.place.groups * tiles * self.p.s.panels), self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
-        if self.p.place.groups == 1 and not self.p.place.scattered and self.p.weights <= sizes.q8_light:
-            self.even(rows, g.plain and not self.p.in_images)
+        # Even shares are for steps whose last slot is the output.
+        if self.p.place.groups == 1 and not self.p.place.scattered and not self.p.in_images \
+                and self.p.weights <= sizes.q8_light:
+            self.even(rows, g.plain)
         self.bind(run_conv2d_q8, &self.p, slots, row.name.decode())

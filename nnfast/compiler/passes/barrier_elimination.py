@@ -1,8 +1,8 @@
 """Lets threads go on from step to step without a barrier, where each reads only what it made itself.
 
 The tensors of such a round of steps are divided evenly: share t of n has the t-th n-th of each (nnf/step.h). Its first
-step may read anything. All tensors of a round are alive throughout, since a thread may be several steps ahead of
-another. Results are bit-identical.
+step may read anything; each step writes its last slot alone. All tensors of a round are alive throughout, since a
+thread may be several steps ahead of another. Results are bit-identical.
 """
 
 from math import gcd
