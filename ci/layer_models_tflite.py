@@ -292,6 +292,8 @@ def products():
     convolution("conv_3x3", "CONV_2D", image, (64, 3, 3, 64), image, (*ALL, "hybrid"))
     convolution("conv_1x1", "CONV_2D", image, (128, 1, 1, 64), (1, 28, 28, 128), ALL)
     convolution("conv_grouped", "CONV_2D", image, (64, 3, 3, 8), image)
+    for width in (16, 24, 64):
+        convolution(f"conv_grouped_{width}", "CONV_2D", (1, 14, 14, 384), (384, 3, 3, width), (1, 14, 14, 384))
     convolution("conv_one_unit", "CONV_2D", large, (1, 3, 3, 32), (1, 112, 112, 1))
     convolution("conv_picture_3x3", "CONV_2D", (1, 224, 224, 3), (16, 3, 3, 3), (1, 112, 112, 16), stride=2)
     convolution("conv_patch", "CONV_2D", (1, 224, 224, 3), (192, 16, 16, 3), (1, 14, 14, 192), stride=16)

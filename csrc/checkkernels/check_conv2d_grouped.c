@@ -95,7 +95,7 @@ void nnf_check_conv2d_grouped_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin
 {
     static const nnf_conv2d_groups groups[] = {{8, 8, 8}, {3, 8, 8}, {1, 4, 1}, {7, 4, 4}, {19, 4, 4}, {5, 8, 4},
                                                {5, 4, 8}, {2, 8, 16}, {3, 16, 8}, {9, 4, 3}, {4, 12, 12}, {32, 4, 4},
-                                               {2, 4, 11}, {6, 8, 5}};
+                                               {2, 4, 11}, {6, 8, 5}, {3, 16, 16}, {2, 12, 24}, {2, 32, 16}, {2, 24, 24}, {1, 40, 40}, {2, 68, 9}, {1, 132, 33}};
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if (!nnf_conv2d_grouped_fits(&groups[i], (size_t)kernel->n, (size_t)kernel->k) ||
             !nnf_conv2d_grouped_fits(&groups[i], (size_t)twin->n, (size_t)twin->k))
@@ -108,5 +108,10 @@ void nnf_check_conv2d_grouped_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin
     if (c->bench) {
         bench(c, kernel, (nnf_conv2d_groups){8, 8, 8});
         bench(c, kernel, (nnf_conv2d_groups){32, 4, 4});
+        bench(c, kernel, (nnf_conv2d_groups){8, 12, 12});
+        bench(c, kernel, (nnf_conv2d_groups){4, 16, 16});
+        bench(c, kernel, (nnf_conv2d_groups){4, 24, 24});
+        bench(c, kernel, (nnf_conv2d_groups){2, 32, 32});
+        bench(c, kernel, (nnf_conv2d_groups){4, 64, 64});
     }
 }

@@ -103,10 +103,13 @@ def test_a_network_layer(types):
 
 
 @pytest.mark.parametrize("types", [(Q8, PC), (Q8S, PC)])
-@pytest.mark.parametrize("groups, depth, units", [(8, 8, 8), (7, 8, 8), (19, 4, 4), (3, 4, 8), (5, 8, 4), (5, 4, 3)])
-@pytest.mark.parametrize("size, strides, batch", [((13, 9), (1, 1), 2), ((8, 30), (2, 3), 1)])
-def test_groups_of_few_channels(types, groups, depth, units, size, strides, batch):
-    shapes = (batch, *size, groups * depth), (groups * units, 3, 2, depth)
+@pytest.mark.parametrize("groups, depth, units", [
+    (8, 8, 8), (7, 8, 8), (19, 4, 4), (3, 4, 8), (5, 8, 4), (5, 4, 3), (5, 12, 12), (3, 16, 16), (3, 24, 24),
+    (2, 40, 40), (2, 64, 64), (2, 68, 36)])
+@pytest.mark.parametrize("size, strides, batch, taps", [
+    ((13, 9), (1, 1), 2, (3, 2)), ((8, 30), (2, 3), 1, (3, 2)), ((8, 6), (1, 1), 1, (6, 5))])
+def test_groups_of_few_channels(types, groups, depth, units, size, strides, batch, taps):
+    shapes = (batch, *size, groups * depth), (groups * units, *taps, depth)
     node, data = build("GROUPED_CONV_2D", types, shapes, ints(1, 0, 1, 1, *strides, groups, 1), groups)
     check(node, data)
     if kernels.level() != "scalar" and conv.grouped_q8_suits(groups, groups * depth, groups * units):
@@ -114,15 +117,18 @@ def test_groups_of_few_channels(types, groups, depth, units, size, strides, batc
         assert step.kernel.startswith("nnf_conv2d_grouped_qu8_qs8c_nhwc")
 
 
-def test_damaged_weights_do_not_fit():
-    groups, depth, units, taps = 4, 8, 8, 9
+@pytest.mark.parametrize("units, has_places", [(4, True), (16, False)])
+def test_damaged_weights_do_not_fit(units, has_places):
+    groups, depth, taps = 4, 8, 9
     weights, numbers = np.ones((groups * units, depth * taps), np.int8), np.zeros(groups * units, np.int32)
     shape = groups, groups * depth, groups * units, taps
     packed = conv.pack_grouped_q8(weights, numbers, groups, taps, 0, True, numbers, numbers)
     assert conv.fits_grouped_q8(packed, *shape)
     found = re.search(r"_24x(\d+)k", kernels.picked("conv2d_grouped_qu8_qs8c_nhwc"))
-    lanes = int(found.group(1)) if found else 8
-    for at in (2 * lanes, 3 * lanes, 5 * lanes):  # left shifts, right shifts, places
+    columns = int(found.group(1)) if found else 16
+    width = columns // 2 if has_places else min(columns, units)
+    places = [5 * width + 16] if has_places else []
+    for at in (2 * width, 3 * width, *places):  # left shifts, right shifts
         wrong = packed.copy()
         wrong.view(np.int32)[at] = 32
         assert not conv.fits_grouped_q8(wrong, *shape)

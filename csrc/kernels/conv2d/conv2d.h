@@ -224,10 +224,6 @@ typedef struct nnf_conv2d_q8_scheme {
 void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights, size_t ld,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed);
 
-/* One channel of a panel's header, of its `depth` weights. Returns whether it is simple. */
-int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_conv2d_q8_scheme *scheme, size_t channel,
-                               int32_t *header, size_t width);
-
 /* Sets the limits of all panels, for kernels that look at them. */
 void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed);
 

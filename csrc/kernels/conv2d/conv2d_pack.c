@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conv2d_bf16.h"
+#include "conv2d_q8_header.h"
 #include "conv2d_turn.h"
 
 /* Columns of all panels. */
@@ -16,7 +17,6 @@ static size_t packed_columns(size_t columns, size_t n)
 /* The depth goes in blocks, so that the lines written stay in the cache while all columns add to them. */
 enum { BLOCK = 16 };
 
-typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef int16_t i16x8 __attribute__((vector_size(16)));
 
 /* The words of a panel, [count][width]: of `here` columns at `from`, `ld` bytes apart, each word ^ flip, then zeros. */
@@ -84,48 +84,6 @@ size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k)
     return whole * nnf_conv2d_q8_panel(n, groups) + (rest ? nnf_conv2d_q8_panel(nnf_conv2d_width(rest, n), groups) : 0);
 }
 
-static int32_t sum_of(const uint8_t *weights, size_t depth, uint8_t flip)
-{
-    /* Codes + 128 as unsigned bytes: 128 vectors of sums of two of them fit 16 bits. */
-    const uint16_t both = (uint16_t)((flip ^ 0x80) * 0x0101);
-    const u16x8 f = {both, both, both, both, both, both, both, both};
-    uint32_t sum = 0;
-    size_t k = 0;
-    while (k + 16 <= depth) {
-        const size_t vectors = (depth - k) / 16, end = k + 16 * (vectors < 128 ? vectors : 128);
-        u16x8 sums = {0};
-        for (; k < end; k += 16) {
-            u16x8 v;
-            memcpy(&v, weights + k, sizeof v);
-            v ^= f;
-            sums += (v & 0xFF) + (v >> 8);
-        }
-        for (int i = 0; i < 8; i++)
-            sum += sums[i];
-    }
-    for (; k < depth; k++)
-        sum += (uint8_t)(weights[k] ^ flip ^ 0x80);
-    return (int32_t)(sum - 128 * (uint32_t)depth);
-}
-
-enum { MOST_RIGHT = 20 }; /* bits by which a simple panel may shift right */
-
-int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_conv2d_q8_scheme *s, size_t channel,
-                               int32_t *header, size_t width)
-{
-    const int32_t sum = sum_of(weights, depth, s->flip);
-    const int64_t zu = s->input_zero_point, zw = s->weight_zero_point, terms = (int64_t)depth;
-    const int64_t constant = s->bias[channel] - zu * sum + terms * zu * zw;
-    const int64_t others = terms * 255 * (128 + (zw < 0 ? -zw : zw));
-    const int exponent = s->exponent[channel];
-    header[NNF_CONV2D_Q8_BIAS * width] = (int32_t)(uint32_t)(uint64_t)constant;
-    header[NNF_CONV2D_Q8_MULTIPLIER * width] = s->multiplier[channel];
-    header[NNF_CONV2D_Q8_LEFT * width] = exponent > 0 ? exponent : 0;
-    header[NNF_CONV2D_Q8_RIGHT * width] = exponent > 0 ? 0 : -exponent;
-    header[NNF_CONV2D_Q8_SIGNED * width] = 128 * sum;
-    return exponent < 0 && exponent >= -MOST_RIGHT && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
-}
-
 /* Brings every two of a panel's `count` rows of words together, channel by channel, in place; of an odd number the last
  * one stays. */
 static void pair_words(unsigned char *body, size_t width, size_t count)
@@ -157,7 +115,7 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         memset(body + 4 * width * whole, 0, 4 * width * (groups - whole));
         for (size_t j = 0; j < here; j++) {
             const uint8_t *from = weights + (first + j) * ld;
-            simple &= nnf_pack_conv2d_q8_channel(depth, from, scheme, first + j, header + j, width);
+            simple &= nnf_conv2d_q8_header(depth, from, scheme, first + j, header + j, width);
             if (4 * whole < depth) {
                 unsigned char last[NNF_CONV2D_Q8_GROUP] = {0};
                 for (size_t i = 4 * whole; i < depth; i++)
@@ -198,7 +156,7 @@ static void add_up(const int8_t *w, size_t width, size_t count, int most[NNF_CON
         for (size_t g = 0; g < count; g++) {
             i16x8 both;
             memcpy(&both, w + (g * width + j) * NNF_CONV2D_Q8_GROUP, sizeof both);
-            const i16x8 low = (i16x8)((u16x8)both << 8) >> 8, high = both >> 8;
+            const i16x8 low = (i16x8)((nnf_conv2d_u16x8)both << 8) >> 8, high = both >> 8;
             const i16x8 above = (low & ~(low >> 15)) + (high & ~(high >> 15)), below = above - low - high;
             up = g % 2 ? up + above : above;
             down = g % 2 ? down + below : below;
@@ -245,19 +203,13 @@ void nnf_mark_mild_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned ch
 int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed)
 {
     const size_t groups = nnf_conv2d_q8_groups(depth, k);
-    uint32_t far = 0;
+    int fits = 1;
     for (size_t first = 0; first < columns; first += n) {
         const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
-        const int32_t *header = (const int32_t *)packed;
-        const int simple = *nnf_conv2d_q8_simple(header, width) != 0;
-        for (size_t j = 0; j < width; j++) {
-            const uint32_t left = (uint32_t)header[NNF_CONV2D_Q8_LEFT * width + j];
-            const uint32_t right = (uint32_t)header[NNF_CONV2D_Q8_RIGHT * width + j];
-            far |= left > (simple ? 0 : 31) || right > (simple ? MOST_RIGHT : 31) || (simple && j < here && right == 0);
-        }
+        fits &= nnf_conv2d_q8_header_fits(here, width, (const int32_t *)packed);
         packed += nnf_conv2d_q8_panel(width, groups);
     }
-    return !far;
+    return fits;
 }
 
 size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k)

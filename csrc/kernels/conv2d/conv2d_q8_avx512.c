@@ -291,18 +291,6 @@ INLINE void store_sums(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const 
     }
 }
 
-INLINE void store_codes(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int vectors, const int kind)
-{
-    const nnf_conv2d_finish f = nnf_conv2d_finish_of(t, vectors, kind);
-    const size_t rows = t->rows, ldc = t->ldc;
-    uint8_t *c = t->c;
-    size_t i = 0;
-    for (; i + 1 < rows; i += 2, c += 2 * ldc)
-        nnf_conv2d_store(&f, c, ldc, 1, vectors, kind, sum + i);
-    if (i < rows)
-        nnf_conv2d_store(&f, c, ldc, 0, vectors, kind, sum + i);
-}
-
 /* A strip of one panel. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, strip *s, const int vectors, const int raw)
 {
@@ -320,12 +308,8 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, strip *s, const int vectors, 
     add_products(t, s, sum, vectors);
     if (raw)
         store_sums(t, sum, vectors);
-    else if (kind == NNF_CONV2D_CLIPPED)
-        store_codes(t, sum, vectors, NNF_CONV2D_CLIPPED);
-    else if (kind == NNF_CONV2D_SIMPLE)
-        store_codes(t, sum, vectors, NNF_CONV2D_SIMPLE);
     else
-        store_codes(t, sum, vectors, NNF_CONV2D_ANY);
+        nnf_conv2d_store_rows(t, sum, vectors, kind);
 }
 
 /* All strips of all panels. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "conv2d_q8_header.h"
 #include "conv2d_turn.h"
 #include "nnf/unroll.h"
 
@@ -106,7 +107,7 @@ void nnf_pack_conv2d_winograd_q8(size_t out, size_t units, size_t channels, size
         memset(packed, 0, body);
         memset(packed + body + weights, 0, bytes - body - weights);
         for (size_t j = 0; j < here; j++)
-            simple &= nnf_pack_conv2d_q8_channel(depth, from + j * depth, scheme, first + j, header + j, width);
+            simple &= nnf_conv2d_q8_header(depth, from + j * depth, scheme, first + j, header + j, width);
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         unsigned char *to = packed + body;
         switch (out) {

@@ -159,6 +159,29 @@ INLINE void nnf_conv2d_store_tile(const nnf_conv2d_q8_tile *t, const int rows, c
         nnf_conv2d_store(&f, c + (size_t)i * ldc, ldc, i + 1 < rows, vectors, kind, sum + i);
 }
 
+/* Requantization and store of as many rows as the tile has, whose sums hold the start and, if any, their offsets. */
+INLINE void nnf_conv2d_store_rows_of(const nnf_conv2d_q8_tile *t, __m512i sum[][2], const int vectors, const int kind)
+{
+    const nnf_conv2d_finish f = nnf_conv2d_finish_of(t, vectors, kind);
+    const size_t rows = t->rows, ldc = t->ldc;
+    uint8_t *c = t->c;
+    size_t i = 0;
+    for (; i + 1 < rows; i += 2, c += 2 * ldc)
+        nnf_conv2d_store(&f, c, ldc, 1, vectors, kind, sum + i);
+    if (i < rows)
+        nnf_conv2d_store(&f, c, ldc, 0, vectors, kind, sum + i);
+}
+
+INLINE void nnf_conv2d_store_rows(const nnf_conv2d_q8_tile *t, __m512i sum[][2], const int vectors, int kind)
+{
+    if (kind == NNF_CONV2D_CLIPPED)
+        nnf_conv2d_store_rows_of(t, sum, vectors, NNF_CONV2D_CLIPPED);
+    else if (kind == NNF_CONV2D_SIMPLE)
+        nnf_conv2d_store_rows_of(t, sum, vectors, NNF_CONV2D_SIMPLE);
+    else
+        nnf_conv2d_store_rows_of(t, sum, vectors, NNF_CONV2D_ANY);
+}
+
 /* Row offsets, requantization and store of a whole tile, whose sums hold the start. */
 INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, int kind,
                                    __m512i sum[][2])

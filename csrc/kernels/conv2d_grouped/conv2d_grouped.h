@@ -34,7 +34,25 @@ typedef struct nnf_conv2d_grouped_q8_tile {
 
 typedef void (*nnf_conv2d_grouped_qu8_qs8c_nhwc_fn)(const nnf_conv2d_grouped_q8_tile *tile);
 
-/* Of vectors of n output channels: the first input of those from unit `first` on, and how many inputs they reach over. */
+/* Packed weights are panels of a kernel's n output channels, each with the header of conv2d.h. Groups of more than n / 4
+ * have panels of their own, n or n / 2 wide, whose lanes all take the same inputs; else panels of n / 2 go on from group
+ * to group. */
+static inline int nnf_conv2d_grouped_apart(const nnf_conv2d_groups *in, size_t n) { return 4 * in->units > n; }
+
+/* Of the panel whose first output channel is `first`: how wide it is, and how many channels it has. */
+static inline size_t nnf_conv2d_grouped_width(const nnf_conv2d_groups *in, size_t first, size_t n)
+{
+    return nnf_conv2d_grouped_apart(in, n) ? nnf_conv2d_width(in->units - first % in->units, n) : n / 2;
+}
+
+static inline size_t nnf_conv2d_grouped_columns(const nnf_conv2d_groups *in, size_t first, size_t n)
+{
+    const size_t width = nnf_conv2d_grouped_width(in, first, n);
+    const size_t left = nnf_conv2d_grouped_apart(in, n) ? in->units - first % in->units : in->groups * in->units - first;
+    return left < width ? left : width;
+}
+
+/* Its first input, and how many inputs its groups have. */
 static inline size_t nnf_conv2d_grouped_base(const nnf_conv2d_groups *in, size_t first)
 {
     return first / in->units * in->depth;
@@ -42,24 +60,29 @@ static inline size_t nnf_conv2d_grouped_base(const nnf_conv2d_groups *in, size_t
 
 static inline size_t nnf_conv2d_grouped_span(const nnf_conv2d_groups *in, size_t first, size_t n)
 {
-    const size_t all = in->groups * in->units, last = first + n < all ? first + n - 1 : all - 1;
+    const size_t last = first + nnf_conv2d_grouped_columns(in, first, n) - 1;
     return (last / in->units + 1) * in->depth - nnf_conv2d_grouped_base(in, first);
 }
 
-/* Whether a kernel of n lanes that takes k codes for each at once can spread the inputs of all its vectors: the depth is
- * whole ks, and no span is above n k. Of 8 lanes and 2 codes a span must be 4, 8 or 16, which one load reads. */
+/* Whether a kernel that takes k codes at once can do them: the depth is whole ks, of 2 codes and vectors of 8 lanes whole
+ * fours, and no panel that goes on from group to group has a span above n k / 2. */
 int nnf_conv2d_grouped_fits(const nnf_conv2d_groups *in, size_t n, size_t k);
 
-/* A block of packed weights for n output channels: a header as that of a panel n wide without the 64 bytes behind its
- * arrays, then for each step of k inputs int32 [n], which k of the span a lane takes, then the weights [taps][steps][n][k],
- * int8 for k = 4 and int16 for k = 2. */
-static inline size_t nnf_conv2d_grouped_block(const nnf_conv2d_groups *in, size_t taps, size_t n, size_t k)
+/* int32 of a panel: the header; if panels go on from group to group, for each step of k inputs int32 [width], which k of
+ * the span a lane takes; then the weights [taps][steps][width][k], int8 for k = 4 and int16 for k = 2. */
+static inline size_t nnf_conv2d_grouped_places(const nnf_conv2d_groups *in, size_t n, size_t k)
 {
-    const size_t steps = in->depth / k;
-    return 4 * n * (NNF_CONV2D_Q8_ARRAYS + steps + taps * steps);
+    return nnf_conv2d_grouped_apart(in, n) ? 0 : in->depth / k * (n / 2);
 }
 
-/* Bytes of all blocks. */
+static inline size_t nnf_conv2d_grouped_header(size_t width) { return NNF_CONV2D_Q8_ARRAYS * width + 16; }
+
+static inline size_t nnf_conv2d_grouped_panel(const nnf_conv2d_groups *in, size_t taps, size_t width, size_t n, size_t k)
+{
+    return nnf_conv2d_grouped_header(width) + nnf_conv2d_grouped_places(in, n, k) + taps * (in->depth / k) * width;
+}
+
+/* Bytes of all panels. */
 size_t nnf_pack_conv2d_grouped_q8_size(const nnf_conv2d_groups *in, size_t taps, size_t n, size_t k);
 
 /* Packs weights [groups * units][taps * depth]; the scheme's weight_zero_point must be 0. */

@@ -1,8 +1,8 @@
 #include "conv2d_grouped.h"
 
-#define KERNEL(op) op##__avx512_24x16k2
+#define KERNEL(op) op##__avx512_24x32k2
 
-enum { N = 16, K = 2, HIGH = 8 };
+enum { N = 16, K = 2, HIGH = 8, WIDE = 12 };
 
 #include "conv2d_grouped_avx512.h"
 

@@ -1,8 +1,8 @@
 #include "conv2d_grouped.h"
 
-#define KERNEL(op) op##__avx512vnni_24x16k4
+#define KERNEL(op) op##__avx512vnni_24x32k4
 
-enum { N = 16, K = 4, HIGH = 8 };
+enum { N = 16, K = 4, HIGH = 8, WIDE = 12 };
 
 #include "conv2d_grouped_avx512.h"
 

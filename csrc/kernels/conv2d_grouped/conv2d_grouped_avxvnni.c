@@ -1,8 +1,8 @@
 #include "conv2d_grouped.h"
 
-#define KERNEL(op) op##__avxvnni_24x8k4
+#define KERNEL(op) op##__avxvnni_24x16k4
 
-enum { N = 8, K = 4, HIGH = 6 };
+enum { N = 8, K = 4, HIGH = 6, WIDE = 6 };
 
 #include "conv2d_grouped_avx2.h"
 

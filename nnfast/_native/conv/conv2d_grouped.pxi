@@ -42,7 +42,7 @@ cdef extern from "conv2d_grouped/conv2d_grouped.h":
                                     const unsigned char *packed) nogil
 
 cdef enum:
-    GROUPED_UNITS = 8           # output channels of a group beyond which a panel of the general step is full enough
+    GROUPED_UNITS = 48          # output channels of a group beyond which a panel of the general step is full enough
 
 
 cdef struct grouped_q8:
