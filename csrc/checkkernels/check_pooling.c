@@ -11,8 +11,9 @@
 static const size_t shapes[][8] = {
     {1, 1, 1, 1, 0, 0, 0, 0}, {2, 2, 2, 2, 0, 0, 0, 0}, {3, 3, 1, 1, 1, 1, 1, 1}, {3, 3, 2, 2, 0, 0, 1, 1},
     {2, 5, 1, 3, 1, 4, 0, 2}, {7, 7, 7, 7, 0, 0, 0, 0}, {4, 1, 3, 1, 3, 0, 3, 0}, {1, 9, 2, 1, 0, 8, 0, 8},
+    {5, 5, 1, 1, 2, 2, 2, 2}, {9, 9, 1, 1, 4, 4, 4, 4}, {13, 8, 1, 2, 6, 3, 6, 3}, {2, 2, 1, 2, 0, 1, 1, 1},
 };
-static const size_t images[][2] = {{1, 1}, {2, 3}, {5, 4}, {7, 7}, {9, 12}};
+static const size_t images[][2] = {{1, 1}, {2, 3}, {5, 4}, {7, 7}, {9, 12}, {3, 150}};
 static const size_t channels[] = {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 131};
 
 static bool axis(nnf_axis *a, size_t size, const size_t *s)
@@ -106,29 +107,34 @@ static void case_q16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     done(c, p);
 }
 
-/* The global pool of MobileNet v1 and a pool of 2x2. */
-static part bench_part(bool global)
-{
-    const size_t size = global ? 7 : 56, taps = global ? 7 : 2, count = global ? 1024 : 64;
-    const nnf_axis a = {.size = size, .out = size / taps, .taps = taps, .stride = taps, .dilation = 1};
-    return (part){.g = {a, a, count}, .last = a.out, .end = count, .inputs = size * size * count,
-                  .outputs = a.out * a.out * count};
-}
+/* Pools of square images: the global one of MobileNet v1, halves of an image, windows that overlap. */
+static const struct {
+    const char *label;
+    size_t size, taps, stride, channels;
+} benched[] = {
+    {"7x7x1024 global", 7, 7, 7, 1024}, {"56x56x64 2x2/2", 56, 2, 2, 64}, {"112x112x16 2x2/2", 112, 2, 2, 16},
+    {"224x224x3 2x2/2", 224, 2, 2, 3}, {"40x40x128 5x5/1", 40, 5, 1, 128}, {"40x40x128 13x13/1", 40, 13, 1, 128},
+};
 
 static void bench(nnf_check *c, const nnf_kernel *kernel, int32_t low, size_t width)
 {
-    for (int global = 0; c->bench && global < 2; global++) {
-        const part p = bench_part(global);
-        void *x = nnf_check_alloc(c, width * p.inputs), *y = nnf_check_alloc(c, width * p.outputs);
-        const char *label = global ? "7x7x1024 global" : "56x56x64 2x2/2";
-        memset(x, 1, width * p.inputs);
+    for (size_t i = 0; c->bench && i < sizeof benched / sizeof benched[0]; i++) {
+        const size_t size = benched[i].size, count = benched[i].channels, taps = benched[i].taps;
+        const size_t out = (size - (benched[i].stride > 1 ? taps : 1)) / benched[i].stride + 1;
+        const nnf_axis a = {.size = size, .out = out, .taps = taps, .stride = benched[i].stride, .dilation = 1,
+                            .head = benched[i].stride > 1 ? 0 : taps / 2};
+        const nnf_pool g = {a, a, count};
+        void *x = nnf_check_alloc(c, width * size * size * count), *y = nnf_check_alloc(c, width * out * out * count);
+        memset(x, 1, width * size * size * count);
         if (width == 4)
-            NNF_BENCH(c, label, p.inputs, ((nnf_pool_f32_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, 0, 6));
+            NNF_BENCH(c, benched[i].label, size * size * count,
+                      ((nnf_pool_f32_fn)kernel->fn)(&g, 0, out, 0, count, x, y, 0, 6));
         else if (width == 2)
-            NNF_BENCH(c, label, p.inputs, ((nnf_pool_q16_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, low, -low - 1));
+            NNF_BENCH(c, benched[i].label, size * size * count,
+                      ((nnf_pool_q16_fn)kernel->fn)(&g, 0, out, 0, count, x, y, low, -low - 1));
         else
-            NNF_BENCH(c, label, p.inputs,
-                      ((nnf_pool_q8_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, low, low + 255));
+            NNF_BENCH(c, benched[i].label, size * size * count,
+                      ((nnf_pool_q8_fn)kernel->fn)(&g, 0, out, 0, count, x, y, low, low + 255));
         nnf_check_done(c, "bench");
     }
 }

@@ -21,7 +21,8 @@ typedef struct nnf_pool {
  *   x  image [h][w][channels]    y  first output row [ow][channels]; rows follow each other
  * Positions outside the image do not count. Any alignment; reads only the image, writes only the outputs named. x and y
  * do not overlap.
- * float32: average = sum of the row sums / positions; l2 sums squares in double, which hold them; a NaN in the window gives a NaN, which no clamp hides. */
+ * float32: average = sum of the sums of the window's rows, or of its columns, / positions; l2 sums squares in double,
+ * which hold them; a NaN in the window gives a NaN, which no clamp hides. */
 typedef void (*nnf_pool_f32_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x,
                                 float *y, float lo, float hi);
 /* Integers: lo and hi are stored codes. average of n codes: (sum + n/2) / n; of negative sums (sum - n/2) / n, truncated. */

@@ -56,13 +56,34 @@ INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int
     }
 }
 
+/* What all outputs of codes share. */
+typedef struct code_pool {
+    const nnf_pool *g;
+    int32_t lo, hi;
+    bool is_signed;
+} code_pool;
+
+INLINE B more(const code_pool *p, B a, B b) { return p->is_signed ? u8_max_signed(a, b) : u8_max(a, b); }
+INLINE B less(const code_pool *p, B a, B b) { return p->is_signed ? u8_min_signed(a, b) : u8_min(a, b); }
+
+#include "pooling/pooling_separable_simd.h"
+
 INLINE void pool_f32(const nnf_pool *pool, size_t first, size_t last, size_t begin, size_t end, const float *x, float *y,
                      float lo, float hi, const bool average)
 {
     const nnf_pool own = *pool, *g = &own; /* which no store of codes or floats can change */
     const M every = first_lanes(LANES), live = first_lanes((end - begin) % LANES);
+    const bool separable = overlaps(g), narrow = !average && is_narrow(g, begin, end, LANES, sizeof *x);
     for (size_t row = first; row < last; row++) {
         const nnf_pool_span rows = nnf_pool_along(&g->y, row);
+        if (narrow || separable) {
+            if (narrow)
+                narrow_row_f32(g, rows, x, y, lo, hi);
+            else
+                overlapping_row_f32(g, rows, begin, end, average, x, y, lo, hi);
+            y += g->x.out * g->channels;
+            continue;
+        }
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
             const nnf_pool_window w = nnf_pool_at(g, rows, column);
             const float *from = x + w.start;
@@ -117,16 +138,6 @@ void KERNEL_DOUBLES(nnf_l2_pool2d_f32_nhwc)(const nnf_pool *g, size_t first, siz
 }
 
 /* -- codes --------------------------------------------------------------------------------------------------------- */
-/* What all outputs share. */
-typedef struct code_pool {
-    const nnf_pool *g;
-    int32_t lo, hi;
-    bool is_signed;
-} code_pool;
-
-INLINE B more(const code_pool *p, B a, B b) { return p->is_signed ? u8_max_signed(a, b) : u8_max(a, b); }
-INLINE B less(const code_pool *p, B a, B b) { return p->is_signed ? u8_min_signed(a, b) : u8_min(a, b); }
-
 /* One output, BYTES channels in each of `vectors`, or for 0 of them the first `channels`, fewer than BYTES. */
 INLINE void max_codes(const code_pool *p, size_t rows, size_t columns, const int whole, size_t channels,
                       const uint8_t *x, uint8_t *y)
@@ -241,8 +252,17 @@ INLINE void pool_q8(const nnf_pool *pool, size_t first, size_t last, size_t begi
 {
     const nnf_pool own = *pool, *g = &own; /* which no store of codes or floats can change */
     const code_pool p = {g, lo, hi, is_signed};
+    const bool separable = !average && overlaps(g), narrow = !average && is_narrow(g, begin, end, BYTES, 1);
     for (size_t row = first; row < last; row++) {
         const nnf_pool_span rows = nnf_pool_along(&g->y, row);
+        if (narrow || separable) {
+            if (narrow)
+                narrow_row_codes(&p, rows, x, y);
+            else
+                overlapping_row_codes(&p, rows, begin, end, x, y);
+            y += g->x.out * g->channels;
+            continue;
+        }
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
             const nnf_pool_window w = nnf_pool_at(g, rows, column);
             const uint8_t *from = x + w.start;

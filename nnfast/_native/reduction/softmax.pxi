@@ -30,6 +30,7 @@ cdef extern from "softmax/softmax.h":
 cdef enum:
     SOFTMAX_GRAIN = 4096
     PAIRS = 511          # differences of two codes
+    MANY_PAIRS = 32      # rows from which on the results of all of them are found once
 
 
 cdef bint is_narrow(size_t rows, size_t n, size_t lanes):
@@ -147,7 +148,7 @@ cdef class SoftmaxQ8(Step):
         self.work = rows * n
         self.packed = 4 * 512
         self.tiles = softmax_tiles(rows, n)
-        if n == 2 and rows > PAIRS:
+        if n == 2 and rows >= MANY_PAIRS:
             self.look_up(is_signed)
             self.bind(run_softmax_of_pairs, &self.pairs, slots, row.name.decode())
         else:
