@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import Error, InvalidArgument
 from ..model.types import LifeTime, Operand, OperandType, State
 from ..record import replace
-from .follow import Follower
+from .follow import Follower, StaleShape
 from .graph import MAX_CREATED, Graph, frozen
 from .narrow import block_scales, is_narrow, products, real, widened
 from .rules import FLOATS_QUANT8_INT, OPERAND_TYPES, Rules
@@ -43,6 +43,7 @@ class Builder(Rules, Graph):
         self.stored_only = set()
         self.follower, self.is_learning = Follower(self), False
         self.folded, self.widened = {}, 0
+        self.verified = set()  # tensors whose declared shape follows from the inputs
 
     def start(self, operators=(), outputs=()):
         """Make operands for the graph's inputs. Ranks that the file does not give are inferred during translation.
@@ -95,10 +96,15 @@ class Builder(Rules, Graph):
         by = frozen(block_scales(t, scales).reshape(-1).view(np.uint8))
         self.tensors[scales.index] = replace(scales, type=TensorType.FLOAT32, data=by)
 
-    def inherit(self, tensors, names):
-        """Take inputs' ranks that the file does not give here from the tensors outside, and names of variables."""
-        for index, outer, name in zip(self.file_inputs, tensors, names):
-            if self.tensors[index].dims is None and outer.dims == ():
+    def inherit(self, tensors, names, shapes):
+        """Take inputs' ranks that the file does not give here from the tensors outside, and names of variables.
+
+        shapes: of inputs that count instead of those that the file declares; None: the declared one counts.
+        """
+        for index, outer, name, shape in zip(self.file_inputs, tensors, names, shapes):
+            if shape is not None:
+                self.tensors[index] = replace(self.tensors[index], dims=shape)
+            elif self.tensors[index].dims is None and outer.dims == ():
                 self.tensors[index] = replace(self.tensors[index], dims=())
             if name is not None:
                 self.resources[index] = name
@@ -111,6 +117,20 @@ class Builder(Rules, Graph):
                 self.tensors[k] = replace(t, dims=tuple(shapes[k]), shape=tuple(shapes[k]), signature=())
             elif t.data is None and k not in self.file_inputs and not t.is_variable and t.dims and 0 not in t.shape:
                 self.tensors[k] = replace(t, dims=None)
+
+    def forget_shapes(self, op):
+        """Take the shapes of an operator's results as unknown, whatever the file says."""
+        for index in op.outputs:
+            if index != -1:
+                self.tensors[index] = replace(self.tensors[index], dims=None)
+
+    def lacks_shape(self, op):
+        """Whether the rank of a result is not known."""
+        return any(index != -1 and self.tensors[index].dims is None for index in op.outputs)
+
+    def is_verified(self, op):
+        """Whether the declared shapes of all results are known to follow from the inputs."""
+        return self.verified.issuperset(op.outputs)
 
     def mark(self):
         """The current state, for `go_back`."""
@@ -172,12 +192,20 @@ class Builder(Rules, Graph):
         return *dims[:axis], count, *dims[axis + 1:]
 
     def output(self, op, dims=(), place=0):
-        """Operand for a result; `dims` are used where the file gives none."""
+        """Operand for a result; `dims` are used where the file gives none.
+
+        Raises StaleShape if both are completely known and differ.
+        """
         t = self.result(op, place)
         code = self.supported_type(op, t)
         scale, point = self.quant(op, t)
         if t.dims is not None:
-            dims = _operand_dims(t.dims)
+            declared = _operand_dims(t.dims)
+            if dims and 0 not in (*dims, *declared):
+                if tuple(dims) != declared:
+                    raise StaleShape(f"output {place}: shape is {list(dims)}, the file declares {list(declared)}")
+                self.verified.add(t.index)
+            dims = declared
         self.check_size(op, dims)
         index = self.current[t.index] = self.temporary(code, dims, scale, point, t.name)
         return index

@@ -123,11 +123,11 @@ def translate(b, op, name, parameters=(), inputs=None):
     if -1 in op.outputs:
         b.refuse(op, "omits a result")
     tensors = [b.tensor(op, place) for place in range(len(op.inputs))] if inputs is None else inputs
+    start = len(b.operations)
     sources = [operand(b, op, t) for t in tensors]
     # Shapes that depend on data may differ from the file's, which are from the converter's sample data.
     is_open = isinstance(name, str) and OWN_OPERATIONS[name].op.data_dependent
     results = [result(b, op, place, () if is_open else None) for place in range(len(op.outputs))]
-    start = len(b.operations)
     b.emit_own(name, [*sources, *parameters], results)
     try:
         b.follower.follow(start)

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .. import pace
+from .. import pace, vlog
 from ..errors import Error, InternalError, UnsupportedOperator, guarded
 from ..forks import importing
 from ..model.types import Definition, Model, OperationType, Subgraph
 from ..record import record, replace
-from .follow import learn
+from .follow import StaleShape, learn
 from .forms import form
 from .lists import with_items_set
 from .own import EXTENDED, coded, extensions_of, result
@@ -72,6 +72,7 @@ class Graphs:
     def __init__(self, open_graph, file_graph, count, held, strings):
         self.open_graph, self.file_graph, self.count = open_graph, file_graph, count
         self.referenced, self.references, self.places = [], {}, {}
+        self.declared = {}  # dims that the inputs of subgraphs declare
         self.running, self.heights = [], {}
         self.initial, self.once, self.initialized = dict(held.values), {}, held.done
         self.kept, self.inlined = {}, 0
@@ -84,9 +85,9 @@ class Graphs:
         self.running.pop()
         return _subgraph(builder), states
 
-    def _reference(self, index, parent, tensors, names):
-        """The Reference of a subgraph. tensors, names: those outside that its inputs stand for."""
-        builder, outputs = self._translated(index, parent, tensors, names)
+    def _reference(self, index, parent, *outside):
+        """The Reference of a subgraph. outside: tensors, names and shapes of inputs, as of Builder.inherit."""
+        builder, outputs = self._translated(index, parent, outside)
         builder.finish(outputs)
         reads, writes = carried(builder)
         self.running.pop()
@@ -94,13 +95,13 @@ class Graphs:
         return Reference(index, with_items_set(_subgraph(builder)), (len(builder.file_inputs), len(outputs)),
                          tuple(map(builder.resources.get, outputs)), reads, writes)
 
-    def _translated(self, index, parent=None, tensors=(), names=()):
+    def _translated(self, index, parent=None, outside=()):
         """(Builder, output tensors) of a subgraph of the file that is not finished."""
         builder, operators, outputs = self.open_graph(index)
         builder.graphs = self
         if parent is not None:
             builder.created, builder.widened = parent.created, parent.widened
-            builder.inherit(tensors, names)
+            builder.inherit(*outside)
         self.running.append(index)
         self.heights[index] = 1
         builder.start(operators, outputs)
@@ -117,7 +118,20 @@ class Graphs:
         return builder, outputs
 
     def operator(self, b, op):
-        """Translate an operator, to operations of the standard if possible, else to our own."""
+        """Translate an operator, to operations of the standard if possible, else to our own.
+
+        Shapes of its results that the file declares do not count where others follow from its inputs.
+        """
+        try:
+            self._operator(b, op)
+        except StaleShape as stale:
+            if vlog.mask & vlog.MODEL:
+                vlog.log(vlog.MODEL, "load %s: operator[%d] %s: %s", b.label, op.index, op.name, stale)
+            b.forget_shapes(op)
+            with b.follower.correcting():
+                self._operator(b, op)
+
+    def _operator(self, b, op):
         pace.step()
         op, before, first = _without_curve(b, op), b.mark(), None
         for find in (lambda key: form(b, op), translation, extension, parts):
@@ -125,12 +139,17 @@ class Graphs:
             if translate_one is None:
                 continue
             try:
-                with guarded(f"operator[{op.index}] {op.name}"):
+                with guarded(f"operator[{op.index}] {op.name}", StaleShape):
                     translate_one(b, op)
                     _check_standard(b, op, before)
-                    if b.is_learning or find is not translation:
+                    if b.is_learning or find is not translation or b.lacks_shape(op):
                         learn(b, op, before)
+                    elif not b.is_verified(op):
+                        b.follower.check(before[1])
                 return
+            except StaleShape:
+                b.go_back(before)
+                raise
             except InternalError:
                 raise
             except UnsupportedOperator as error:
@@ -177,20 +196,23 @@ class Graphs:
             self.running.pop()
 
     def refer(self, b, op, index, tensors):
-        """Reference of a subgraph that an operator calls on these tensors; translated once for the same variables."""
+        """Reference of a subgraph that an operator calls on these tensors; translated once for the same variables and
+        shapes.
+        """
         if not 0 <= index < self.count or index in self.running:
             b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} beside the main one, and not its"
                          " own")
         # A subgraph translated before may contain further levels.
         if len(self.running) + self.heights.get(index, 1) > MAX_DEPTH:
             b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
-        names = tuple(b.resources.get(t.index) for t in tensors)
-        if (index, names) not in self.references:
-            if any(names):
+        names, shapes = tuple(b.resources.get(t.index) for t in tensors), self._stale(index, tensors)
+        key = index, names, shapes
+        if key not in self.references:
+            if any(names) or any(shapes):
                 self._count(b, op, self.file_graph(index).tensors)
             depth = len(self.running)
             try:
-                self.references[index, names] = self._reference(index, b, tensors, names)
+                self.references[key] = self._reference(index, b, tensors, names, shapes)
             except UnsupportedOperator as error:
                 found = (error.operator, error.index, error.reason), *error.others
                 inner = [(name, place, f"in subgraph {index}: {reason}") for name, place, reason in found]
@@ -198,7 +220,15 @@ class Graphs:
             finally:
                 del self.running[depth:]
         self.heights[b.graph] = max(self.heights[b.graph], self.heights[index] + 1)
-        return self.references[index, names]
+        return self.references[key]
+
+    def _stale(self, index, tensors):
+        """Shapes of the tensors outside for inputs of a subgraph that declare others; None for all other inputs."""
+        if index not in self.declared:
+            graph = self.file_graph(index)
+            self.declared[index] = [graph.tensors[k].dims for k in graph.inputs]
+        return tuple(t.dims if t.dims and dims and 0 not in (*t.dims, *dims) and t.dims != dims else None
+                     for t, dims in zip(tensors, self.declared[index]))
 
     def place(self, b, op, reference, names=(), stored=()):
         """Index in Model.referenced of a Reference with the values of `names` behind its inputs, and those of `stored`

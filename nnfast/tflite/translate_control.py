@@ -2,6 +2,7 @@
 
 from ..checks import counted
 from ..model.types import LifeTime, Operand, OperandType, OperationType
+from ..record import replace
 from .own import result
 from .rules import counts_of, translates
 from .schema import Builtin
@@ -49,15 +50,22 @@ def _start(b, op, first):
     return tensors, [b.any_operand(op, t) for t in tensors if t.index not in b.resources]
 
 
-def _results(b, op, resources):
-    """Operands of the outputs; resources: name of the variable that each is, None for those that are tensors."""
-    outputs = []
-    for place, (index, name) in enumerate(zip(op.outputs, resources)):
+def _results(b, op, *references):
+    """Operands of the outputs of an operator that runs one of these subgraphs; variables are noted.
+
+    A shape that the file declares does not count where all subgraphs give another one.
+    """
+    outputs, graphs = [], [reference.graph for reference in references]
+    for place, (index, name) in enumerate(zip(op.outputs, references[0].resources)):
         if name is not None:
             b.resources[index] = name
-        else:
-            b.current[index] = result(b, op, place, (1,) if b.result(op, place).dims == () else None)
-            outputs.append(b.current[index])
+            continue
+        found = {graph.operands[graph.outputs[len(outputs)]].dims for graph in graphs}
+        dims = b.result(op, place).dims and found.pop()
+        if dims and not found and 0 not in (*dims, *b.tensors[index].dims) and dims != b.tensors[index].dims:
+            b.tensors[index] = replace(b.tensors[index], dims=dims)
+        b.current[index] = result(b, op, place, (1,) if b.result(op, place).dims == () else None)
+        outputs.append(b.current[index])
     return outputs
 
 
@@ -108,7 +116,7 @@ def if_(b, op):
     stored = _union(then.writes, other.writes)
     names = _union(stored, then.reads, other.reads)
     values = [start_of(b, name) for name in names]
-    outputs = _results(b, op, then.resources)
+    outputs = _results(b, op, then, other)
     if not outputs and not stored:
         return  # nothing comes of either branch
     for reference, what in zip(branches, ("then branch", "else branch")):
@@ -135,7 +143,7 @@ def while_(b, op):
     stored = body.writes
     names = _union(stored, body.reads, test.reads)
     values = [start_of(b, name) for name in names]
-    outputs = _results(b, op, body.resources)
+    outputs = _results(b, op, body)
     if not outputs and not stored:
         b.refuse(op, "has no values and changes no variables")
     _fit(b, op, test, "condition", inputs, ())

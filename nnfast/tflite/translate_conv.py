@@ -17,9 +17,28 @@ BIAS_TOLERANCE = 0.02
 @translates(Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D)
 def pool(b, op):
     """AVERAGE_POOL_2D, MAX_POOL_2D with an implicit padding scheme."""
-    x, _ = b.source(op, 1, FLOATS_QUANT8, 4)
+    x, dims = b.source(op, 1, FLOATS_QUANT8, 4)
     parameters = [b.positive(op, field) for field in ("stride_w", "stride_h", "filter_w", "filter_h")]
-    b.emit(OperationType[op.name], (b.operand(op, x), b.padding(op), *parameters, b.activation(op)), (b.output(op),))
+    result = dims and _image(op, dims, (op.options.filter_h, op.options.filter_w), dims[3])
+    b.emit(OperationType[op.name], (b.operand(op, x), b.padding(op), *parameters, b.activation(op)),
+           (b.output(op, result),))
+
+
+def _image(op, dims, filter_size, channels, dilations=(1, 1)):
+    """Dims of the images that windows of a known size give; 0 = unknown, also for images smaller than a window."""
+    sizes = []
+    strides = op.options.stride_h, op.options.stride_w
+    for size, length, stride, dilation in zip(dims[1:3], filter_size, strides, dilations):
+        room = size - (length - 1) * dilation if op.options.padding else size
+        sizes.append(max(room + stride - 1, 0) // stride if size else 0)
+    return dims[0], *sizes, channels
+
+
+def _filtered(op, dims, filter_dims, channels):
+    """Dims of the images that a convolution gives; () if they are not known."""
+    if not dims or not filter_dims:
+        return ()
+    return _image(op, dims, filter_dims[1:3], channels, (op.options.dilation_h, op.options.dilation_w))
 
 
 @translates(Builtin.CONV_2D)
@@ -36,12 +55,14 @@ def conv_2d(b, op):
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], filter_dims[0] if filter_dims else 0)
     strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
     inputs, dilation = [b.operand(op, x), weights, bias, b.padding(op), *strides], _dilation(b, op)
+    result = _filtered(op, dims, filter_dims, filter_dims and filter_dims[0])
     if groups == 1:
-        b.emit(OperationType.CONV_2D, (*inputs, b.activation(op), *dilation), (b.output(op),))
+        b.emit(OperationType.CONV_2D, (*inputs, b.activation(op), *dilation), (b.output(op, result),))
         return
     if dilation:
         b.refuse(op, f"has {groups} groups and a dilation, NNAPI's GROUPED_CONV_2D has none")
-    b.emit(OperationType.GROUPED_CONV_2D, (*inputs, b.i32(groups), b.activation(op), b.bool(False)), (b.output(op),))
+    b.emit(OperationType.GROUPED_CONV_2D, (*inputs, b.i32(groups), b.activation(op), b.bool(False)),
+           (b.output(op, result),))
 
 
 def _groups(b, op, dims, filter_dims):
@@ -112,7 +133,7 @@ def depthwise_conv_2d(b, op):
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], count)
     strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
     inputs = [b.operand(op, x), weights, bias, b.padding(op), *strides, multiplier, b.activation(op), *_dilation(b, op)]
-    b.emit(OperationType.DEPTHWISE_CONV_2D, inputs, (b.output(op),))
+    b.emit(OperationType.DEPTHWISE_CONV_2D, inputs, (b.output(op, _filtered(op, dims, filter_dims, count)),))
 
 
 @translates(Builtin.FULLY_CONNECTED)

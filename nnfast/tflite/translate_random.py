@@ -35,7 +35,8 @@ def random(b, op):
 def bits(b, op):
     """Random numbers from a state kept in the file's own tensors; the output has the file's shape."""
     b.check_counts(op, 1, outputs=2)
-    dims = b.result(op, 1).dims
-    if dims is None or 0 in dims:
+    out = b.result(op, 1)
+    dims = out.shape if out.dims is None else out.dims
+    if 0 in dims:
         b.refuse(op, "must have an output of known shape")
     translate(b, op, "TFL_STABLEHLO_RNG_BIT_GENERATOR", (b.ints(dims), b.i32(op.options.algorithm)))

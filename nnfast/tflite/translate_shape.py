@@ -37,16 +37,25 @@ def reshape(b, op):
 
 @translates(Builtin.SQUEEZE)
 def squeeze(b, op):
-    """SQUEEZE; a RESHAPE if the output shape is known."""
+    """SQUEEZE; a RESHAPE if the input's or the output's shape is known."""
     b.check_counts(op, 1)
     x, out = b.tensor(op, 0), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8_INT, x, out)
     b.check_same_quant(op, x, out)
     b.check_rank(op, x, 1)
-    if out.dims is None:
+    target = b.output(op, _squeezed(op, b.dims(op, x)))
+    if not b.operands[target].dims:
         b.refuse(op, "output has no known rank")
-    target = b.output(op)
     b.reshape(op, b.operand(op, x), code, b.operands[target].dims, target=target)
+
+
+def _squeezed(op, dims):
+    """Known dims without those of 1 that the operator removes; () if they are not known."""
+    if not dims or 0 in dims:
+        return ()
+    given, rank = op.options.squeeze_dims, len(dims)
+    axes = range(rank) if given is None or not len(given) else {axis % rank for axis in given.tolist()}
+    return tuple(d for axis, d in enumerate(dims) if d != 1 or axis not in axes) or (1,)
 
 
 @translates(Builtin.CONCATENATION)
@@ -60,7 +69,8 @@ def concatenation(b, op):
     b.check_types(op, FLOATS_QUANT8, *tensors, out)
     if op.options.activation:
         b.refuse(op, f"fused activation is {op.options.activation}, NNAPI takes none here")
-    ranks = [len(b.dims(op, t)) for t in tensors if b.dims(op, t)]
+    shapes = [b.dims(op, t) for t in tensors]
+    ranks = [len(dims) for dims in shapes if dims]
     rank = ranks[0] if ranks else len(out.dims or ())
     axis = op.options.axis
     if not rank or not -rank <= axis < rank:
@@ -68,8 +78,11 @@ def concatenation(b, op):
     for t in tensors:
         b.check_rank(op, t, rank, rank)
     b.check_rank(op, tensors[0], 1)
-    operands = [b.operand(op, t) for t in tensors]
-    b.emit(OperationType.CONCATENATION, (*operands, b.i32(axis % rank)), (b.output(op),))
+    operands, axis = [b.operand(op, t) for t in tensors], axis % rank
+    result = ()
+    if all(dims and dims[axis] for dims in shapes):
+        result = *shapes[0][:axis], sum(dims[axis] for dims in shapes), *shapes[0][axis + 1:]
+    b.emit(OperationType.CONCATENATION, (*operands, b.i32(axis)), (b.output(op, result),))
 
 
 @translates(Builtin.TRANSPOSE)

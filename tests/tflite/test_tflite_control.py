@@ -99,7 +99,7 @@ def test_depth():
     (branches(fields={"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 3}), "runs subgraph 3, must be one of the 2"),
     (branches(fields={"ThenSubgraphIndex": -1, "ElseSubgraphIndex": 2}), "runs subgraph -1"),
     (branches(then=one("DELEGATE")), "in subgraph 1: has no translation"),
-    (branches(then=one("NEG", (3,))), "input 0 of the then branch is TENSOR_FLOAT32"),
+    (branches(then=one("NEG", (2,), "float16")), "input 0 of the then branch is TENSOR_FLOAT16"),
     (branches(other=one("ABS", (2,), "int32")), "input 0 of the else branch is TENSOR_INT32"),
     (branches(other=([*one("ABS")[0], Tensor("z", (2,))], one("ABS")[1], ["x", "z"], ["y"])),
      "has 2 inputs and 1 output, must have 1 and 1"),

@@ -151,13 +151,13 @@ def test_computed_shapes_of_more_dimensions_than_there_are(kind, count):
     assert "\n" not in str(caught.value)
 
 
-def test_ranks_that_only_a_run_shows_are_checked():
+def test_ranks_that_a_file_leaves_out_are_checked():
     x, y = np.ones((3, 1), np.int16), np.ones(3, np.int16)
     tensors, *rest = One("CONCATENATION", [x, y], [((3, 2), "int16")], "ConcatenationOptions", {"Axis": 1}).parts()
     for t in tensors:
         t.shape, t.has_rank = (), False
-    with pytest.raises(Error, match="does not go with|axis"):
-        nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).run([x, y])
+    with pytest.raises(Error, match="CONCATENATION"):
+        nnfast.load(build(tensors, *rest))
     b = nnfast.ModelBuilder()
     image, out = b.input("TENSOR_FLOAT32", ()), b.output("TENSOR_FLOAT32", ())
     b.operation("RESIZE_NEAREST_NEIGHBOR", [image, b.scalar(4), b.scalar(4), b.scalar(False)], [out])
