@@ -32,16 +32,30 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """To floats: round to nearest even. To integers: truncate, clamped to the range of the type; NaN becomes 0."""
+    """To floats: round to nearest even. To integers: truncate, clamped to the range of the type; NaN becomes 0.
+
+    In LiteRT integers wrap, and NaN becomes the highest number.
+    """
     x, output = inputs[0], node.outputs[0]
     if node["input"].type == output.type:
         return [x.copy()]
-    if output.type in _INTEGER_RANGE:
+    if node.is_litert and x.dtype.kind == "f" and output.type in _INTEGER_RANGE:
+        return [within(x, output.dtype)]
+    if not node.is_litert and output.type in _INTEGER_RANGE:
         low, high = _INTEGER_RANGE[output.type]
         whole = np.asarray(x, np.float64)  # holds every int32, float32 and float16
         x = np.clip(np.trunc(np.where(np.isnan(whole), 0, whole)), low, high)
     with np.errstate(over="ignore"):
         return [np.asarray(x).astype(output.dtype)]
+
+
+def within(x, dtype):
+    """Floats cut towards zero within the range of an integer type, NaN as its highest number, as LiteRT has it."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    wide = x.astype(np.float64)
+    above = ~(wide < high)
+    whole = np.where(above, 0, np.maximum(wide, low)).astype(dtype)
+    return np.where(above, dtype.type(high), whole)
 
 
 def lower_same(node, b):
@@ -61,7 +75,7 @@ def lower(node, b):
         b.emit(Convert((b.slot(source), b.slot(output)), count, narrow=output.type == OperandType.TENSOR_FLOAT16))
     elif source.dtype.name in CAST_SOURCES and output.type != OperandType.TENSOR_FLOAT16:
         b.emit(Cast((b.slot(source), b.slot(output)), count, source.dtype.name, output.dtype.name,
-                    output.type in _INTEGER_RANGE))
+                    not node.is_litert and output.type in _INTEGER_RANGE))
     else:
         return f"no native kernel from {type_name(source.type)} to {type_name(output.type)}"
     return None

@@ -18,7 +18,7 @@ from .._native.elementwise import (
 )
 from .._native.movement import StridedCopy
 from ..model.quant import round_half_away
-from .cast import lower_same
+from .cast import lower_same, within
 from .reshape import lower as lower_same_bytes
 from .tfl import ANY, BOOLS, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
 
@@ -195,17 +195,8 @@ def compute_cast(node, inputs):
     if x.dtype.kind == "c" and output.dtype.kind != "c":
         x = x.real
     if x.dtype.kind == "f" and output.dtype.kind in "iu":
-        return [_within(x, output.dtype)]
+        return [within(x, output.dtype)]
     return [x.astype(output.dtype)]
-
-
-def _within(x, dtype):
-    """Floats cut towards zero within the range of an integer type, NaN as its highest number, as LiteRT has it."""
-    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-    wide = x.astype(np.float64)
-    above = ~(wide < high)
-    whole = np.where(above, 0, np.maximum(wide, low)).astype(dtype)
-    return np.where(above, dtype.type(high), whole)
 
 
 def lower_cast(node, b):

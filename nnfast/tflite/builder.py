@@ -58,7 +58,7 @@ class Builder(Rules, Graph):
             if is_narrow(t):
                 self._widen(t, t.index in kept)
             elif t.type == TensorType.INT4 and t.data is None and t.index not in self.file_inputs:
-                self.tensors[t.index] = replace(t, type=TensorType.INT8)
+                self.tensors[t.index] = replace(t, type=TensorType.INT8, is_narrow=True)
         for index in self.file_inputs:
             t = self.tensors[index]
             if index in self.resources:

@@ -7,10 +7,13 @@ import numpy as np
 from ..forks import importing
 from ..model.types import OperandType
 from .forms import CODES, check_ratio, is_hybrid, is_int16, one_scale, takes
+from .graph import frozen
 from .own import resize, translate
 from .schema import Builtin, TensorType
 
 _INTEGERS = (*CODES, TensorType.INT16, TensorType.INT32)
+NARROW_RANGE = -8, 7
+"""The codes of 4 bits."""
 
 
 def _recoded(x, y, out):
@@ -48,6 +51,23 @@ def requantize(b, op):
         b.refuse(op, f"changes the scale from {scale} to {new_scale}, more than 31 bits")
     real = OperandType.TENSOR_FLOAT32
     translate(b, op, "TFL_REQUANTIZE", (b.real(real, scale), b.i32(zero), b.real(real, new_scale), b.i32(new_zero)))
+
+
+def _to_narrow(x, y, out):
+    return x.type == TensorType.FLOAT32 and out.is_narrow
+
+
+@takes(_to_narrow, Builtin.QUANTIZE, Builtin.CAST)
+def narrow(b, op):
+    """QUANTIZE and CAST to 4 bits: to 8 bits, cut off at the codes of 4."""
+    with importing:
+        from .parts import Parts
+    p, out = Parts(b, op), b.result(op)
+    codes, above = (p.new(out, out.dims, is_narrow=False) for _ in range(2))
+    low, high = (p.new(codes, (1,), data=frozen(np.array([code], np.int8).view(np.uint8))) for code in NARROW_RANGE)
+    p.same([b.tensor(op, 0)], [codes])
+    p.run(Builtin.MAXIMUM, [codes, low], [above])
+    p.run(Builtin.MINIMUM, [above, high], [out])
 
 
 def _means(x, y, out):

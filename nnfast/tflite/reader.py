@@ -40,6 +40,7 @@ class FileTensor:
     dims: 0 = unknown (shape_signature -1), None = unknown rank, () = a single value; data: the bytes of a constant as a
     read-only view of the file, or None; scales and zero_points: () without quantization. shape, signature: as they
     stand in the file, the signature () where there is none. blocks: of scales for blocks, None where there are none.
+    is_narrow: the type is int8 for results that the file has in 4 bits.
     """
 
     index: int
@@ -56,6 +57,7 @@ class FileTensor:
     shape: tuple
     signature: tuple
     blocks: object = None
+    is_narrow: bool = False
 
     @property
     def is_empty(self):

@@ -36,6 +36,15 @@ def test_to_int32_cuts_towards_zero_and_stays_in_range():
     assert cast("F32", values, "I32").tolist() == expected
 
 
+@pytest.mark.parametrize("source", ["F32", "F16"])
+@pytest.mark.parametrize(("target", "low", "high"), [("I32", -(2**31), 2**31 - 1), ("Q8", 0, 255)])
+def test_litert_takes_nan_for_the_highest_integer(source, target, low, high):
+    source = operand(source, [np.nan, np.inf, -np.inf, 1.9, 60000 if target == "I32" else 256], 0.5, 3)
+    made = node(CAST, [source], out(target, 7.0, 9))
+    made.arithmetic = "litert"
+    assert CAST.compute(made, [source.value])[0].tolist() == [high, high, low, 1, 60000 if target == "I32" else 255]
+
+
 def test_to_floats_rounds_to_even_and_overflows_to_infinity():
     assert cast("I32", [2**24 + 1, 2**24 + 3, 2**31 - 1], "F32").tolist() == [2**24, 2**24 + 4, 2**31]
     assert cast("F32", [2049, 2051, 65520, -1e30], "F16").tolist() == [2048, 2052, np.inf, -np.inf]
