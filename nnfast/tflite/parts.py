@@ -100,6 +100,8 @@ class Parts:
 
     def recoded(self, t, like):
         """The codes of a tensor in the quantization of another one, or of none."""
+        if t.data is not None and not t.is_sparse:
+            return self.new(t, t.dims, data=t.data, scales=like.scales, zero_points=like.zero_points)
         codes = self.new(t, self.b.dims(self.op, t) or t.dims, scales=like.scales, zero_points=like.zero_points)
         self.run(B.BITCAST, [t], [codes])
         return codes
@@ -287,14 +289,22 @@ def batches(p):
     p.run(B.RESHAPE, [result, p.ints((*batch, *sides))], [out], new_shape=None)
 
 
-@parted(B.GATHER)
-def gathered(p):
-    """8-bit and int16 tensors into another quantization: LiteRT keeps the codes."""
-    x, places, out = p.tensor(0), p.tensor(1), p.b.result(p.op)
-    if p.b.arithmetic != "litert" or x.type not in CODES or x.type != out.type or \
-            (x.scales, x.zero_points) == (out.scales, out.zero_points):
+@parted(B.PAD, B.PADV2, B.SLICE, B.STRIDED_SLICE, B.TILE, B.GATHER, B.GATHER_ND, B.SPLIT, B.SPLIT_V,
+        B.DYNAMIC_UPDATE_SLICE, B.SCATTER_ND, B.REDUCE_MAX, B.REDUCE_MIN)
+def moved(p):
+    """Operators that move codes of 8 bits and int16, into other quantizations: LiteRT keeps the codes."""
+    outs = [p.b.result(p.op, place) for place in range(len(p.op.outputs))]
+    tensors, first = [p.optional(place) for place in range(len(p.op.inputs))], outs[0]
+    quants = {(t.scales, t.zero_points) for t in (*tensors, *outs) if t is not None and t.type == first.type}
+    if p.b.arithmetic != "litert" or first.type not in CODES or len(quants) < 2:
         p.refuse("has no form for these tensors")
-    p.same([p.recoded(x, out), places], [out])
+    if p.op.code == B.PADV2 and tensors[2] is not None and \
+            (tensors[2].scales, tensors[2].zero_points) != (first.scales, first.zero_points):
+        p.refuse("pads with a value that is not in the output's quantization, must be")
+    results = [first, *(p.new(t, t.dims, scales=first.scales, zero_points=first.zero_points) for t in outs[1:])]
+    p.same([t if t is None or t.type != first.type else p.recoded(t, first) for t in tensors], results)
+    for result, out in zip(results[1:], outs[1:]):
+        p.run(B.BITCAST, [result], [out])
 
 
 @parted(B.PRELU)

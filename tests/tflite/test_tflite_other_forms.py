@@ -64,18 +64,53 @@ def test_quantize_along_a_dimension_that_the_input_lacks():
         load(data)
 
 
-# -- GATHER ------------------------------------------------------------------------------------------------------------
+# -- codes that move --------------------------------------------------------------------------------------------------
+def numbers(*values):
+    return Const(np.int32(values))
+
+
+PADDINGS = numbers([1, 0], [0, 2])
+MOVES = {
+    "PAD": ([PADDINGS], None, {}, lambda x, point: [np.pad(x, PADDINGS.array, constant_values=point)]),
+    "SLICE": ([numbers(1, 1), numbers(1, 3)], None, {}, lambda x, _: [x[1:, 1:4]]),
+    "STRIDED_SLICE": ([numbers(0, 0), numbers(2, 5), numbers(1, 2)], "StridedSliceOptions", {},
+                      lambda x, _: [x[:, ::2]]),
+    "TILE": ([numbers(2, 1)], None, {}, lambda x, _: [np.tile(x, (2, 1))]),
+    "GATHER": ([numbers(4, 0)], "GatherOptions", {"Axis": 1}, lambda x, _: [x[:, [4, 0]]]),
+    "GATHER_ND": ([numbers([1], [0])], None, {}, lambda x, _: [x[::-1]]),
+    "SPLIT_V": ([numbers(2, 3), Const(np.int32(1))], "SplitVOptions", {"NumSplits": 2},
+                lambda x, _: [x[:, :2], x[:, 2:]]),
+    "REDUCE_MAX": ([numbers(1)], "ReducerOptions", {}, lambda x, _: [x.max(1)]),
+}
+
+
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
-def test_gather_keeps_codes_whatever_the_output_declares(kind, tmp_path):
-    x = codes(kind, 2, 5)
+@pytest.mark.parametrize("name", MOVES)
+def test_codes_move_whatever_the_outputs_declare(name, kind, tmp_path):
+    x, (constants, options, fields, move) = codes(kind, 2, 5), MOVES[name]
     point = 0 if kind == "int16" else 3
-    one = One("GATHER", [x, Const(np.int32([4, 0]))], [((2, 2), kind)], "GatherOptions", {"Axis": 1},
-              {"i0": (0.5, point), "o0": (0.25, 2 * point)})
-    (found,) = one.run()
-    np.testing.assert_array_equal(found, x[:, [4, 0]])
-    compare(tmp_path, one.file(), [x], found)
-    with pytest.raises(nnfast.UnsupportedOperator, match="GATHER"):
+    wanted = move(x, 2 * point)
+    quants = {"i0": (0.5, point)} | {f"o{k}": (0.25 + k, 2 * point) for k in range(len(wanted))}
+    one = One(name, [x, *constants], [(y.shape, kind) for y in wanted], options, fields, quants)
+    found = one.run()
+    for y, expected in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(y, expected)
+    theirs = None if name == "REDUCE_MAX" else litert_outputs(tmp_path, one.file(), [[x]])  # refused by its reference
+    for y, expected in zip(found, theirs[0] if theirs else wanted, strict=True):
+        np.testing.assert_array_equal(y, expected)
+    with pytest.raises(nnfast.UnsupportedOperator, match=name):
         nnfast.load(one.file(), arithmetic="nnapi")
+
+
+def test_codes_that_replace_others_keep_their_numbers(tmp_path):
+    x, y = codes("int8", 4, 6), codes("int8", 2, 2)
+    wanted = x.copy()
+    wanted[1:3, 3:5] = y
+    one = One("DYNAMIC_UPDATE_SLICE", [x, y, numbers(1, 3)], [((4, 6), "int8")],
+              quants={"i0": (0.5, 3), "i1": (0.25, -7), "o0": (0.125, 9)})
+    (found,) = one.run()
+    np.testing.assert_array_equal(found, wanted)
+    compare(tmp_path, one.file(), [x, y], found)
 
 
 # -- FULLY_CONNECTED ---------------------------------------------------------------------------------------------------
