@@ -1,5 +1,6 @@
 """BATCH_MATMUL: products of the matrices in the last two dimensions [NN 14.102]."""
 
+from contextlib import suppress
 from math import prod
 
 import numpy as np
@@ -29,19 +30,30 @@ def validate(node):
 
 
 def infer(node):
-    """[..., rows of x, columns of y], counted after the transpositions; batch dimensions must be equal."""
+    """[..., rows of x, columns of y], counted after the transpositions; batch dimensions must be equal, in LiteRT
+    broadcast.
+    """
     validate(node)
     x, y = node["input0"].shape, node["input1"].shape
-    if len(x) != len(y):
+    if len(x) != len(y) and not node.is_litert:
         node.fail("input1", f"rank is {len(y)}, must be that of input0, {len(x)}")
-    if x[:-2] != y[:-2]:
-        node.fail("input1", f"batch dimensions are {list(y[:-2])}, must be those of input0, {list(x[:-2])}")
+    batch = _batch(node, x[:-2], y[:-2])
     (rows, inner), (meets, columns) = _matrix(x, node.scalar("adj_x")), _matrix(y, node.scalar("adj_y"))
     if inner != meets:
         node.fail("input1", f"has {meets} rows, must have one for each of {inner} columns of input0")
     if is_quant8(node["input0"]):
         multiplier(node)
-    return [x[:-2] + (rows, columns)]
+    return [(*batch, rows, columns)]
+
+
+def _batch(node, x, y):
+    """Batch dimensions of the products."""
+    if x == y:
+        return x
+    if node.is_litert:
+        with suppress(ValueError):
+            return np.broadcast_shapes(x, y)
+    node.fail("input1", f"batch dimensions are {list(y)}, must be those of input0, {list(x)}")
 
 
 def _matrix(shape, adjoint):
@@ -84,6 +96,8 @@ def lower(node, b):
     quantized = is_quant8(output)
     if not quantized and output.type != OperandType.TENSOR_FLOAT32:
         return f"no native kernel for {type_name(output.type)}"
+    if x.shape[:-2] != y.shape[:-2]:
+        return "no native kernel for batches that broadcast"
     (rows, columns), inner, groups = output.shape[-2:], _matrix(x.shape, node.scalar("adj_x"))[1], prod(x.shape[:-2])
     place = Placement(inner, columns, columns, columns, groups=groups, group=rows * inner, out_group=rows * columns)
     left = _dense(b, x, node.scalar("adj_x"))

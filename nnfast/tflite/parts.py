@@ -63,6 +63,11 @@ class Parts:
             return self.b.follower.shape(self.b.operand(self.op, t))
         return None if dims == () != t.dims else dims
 
+    def sizes(self, t):
+        """As dims, with -1 for sizes that are not known; None for an unknown rank."""
+        known = self.dims(t)
+        return known if known is not None else tuple(d or -1 for d in self.b.dims(self.op, t)) or None
+
     def new(self, like, dims, **changes):
         """A new tensor of the type of another one. dims: None or 0 for unknown."""
         t = replace(like, index=len(self.b.tensors), dims=dims, is_variable=False, **{"data": None} | changes)
@@ -107,8 +112,10 @@ class Parts:
         return codes
 
     def reshaped(self, t, dims):
-        """The tensor reshaped."""
-        result = self.new(t, dims)
+        """The tensor reshaped; -1 for one size that is not known."""
+        if dims.count(-1) > 1:
+            self.refuse(f"needs a reshape to {list(dims)}, which must have one unknown size at most")
+        result = self.new(t, tuple(max(d, 0) for d in dims))
         self.run(B.RESHAPE, [t, self.ints(dims)], [result], new_shape=None)
         return result
 
@@ -169,16 +176,19 @@ def pools(p):
 
 
 def merged(first, second):
-    """Two shapes that broadcast, with adjacent dimensions merged where possible."""
+    """Two shapes that broadcast, with adjacent dimensions merged where possible; -1 for sizes that are not known, which
+    are those of the other shape where that is not 1.
+    """
     rank = max(len(first), len(second))
     kinds, sides = [], ([], [])
     for x, y in zip((1,) * (rank - len(first)) + tuple(first), (1,) * (rank - len(second)) + tuple(second)):
         if x == y == 1:
             continue
-        kind = 0 if x == y else 1 if x == 1 else 2
+        x, y = (size if size >= 0 or other == 1 else other for size, other in ((x, y), (y, x)))
+        kind = 1 if x == 1 else 2 if y == 1 else 0
         if kinds and kinds[-1] == kind:
-            sides[0][-1] *= x
-            sides[1][-1] *= y
+            for side, size in zip(sides, (x, y)):
+                side[-1] = -1 if -1 in (side[-1], size) else side[-1] * size
         else:
             kinds.append(kind)
             sides[0].append(x)
@@ -198,59 +208,45 @@ def broadcast_shape(p, *shapes):
 def elementwise(p):
     """Arithmetic on tensors of reduced rank."""
     tensors, out = [p.tensor(place) for place in range(len(p.op.inputs))], p.b.result(p.op)
-    shapes = [p.dims(t) for t in tensors]
+    shapes = [p.sizes(t) for t in tensors]
     if None in shapes or max(map(len, shapes)) <= MOST_RANK or len(tensors) > 2 and len(set(shapes)) > 1:
         p.refuse("has no form for these tensors")
-    whole = broadcast_shape(p, *shapes)
+    whole = _whole(p, *shapes)
     if 0 in whole:
         p.empty(out, whole)
         return
-    small = merged(*shapes) if len(shapes) == 2 else [(prod(shape),) for shape in shapes]
+    small = merged(*shapes) if len(shapes) == 2 else [(-1 if -1 in shape else prod(shape),) for shape in shapes]
     if len(small[0]) > MOST_RANK:
         p.same([_widened(p, t, dims, whole) for t, dims in zip(tensors, shapes)], [out])
         return
-    result = p.new(out, np.broadcast_shapes(*small))
+    result = p.new(out, tuple(max(d, 0) for d in _whole(p, *small)))
     p.same([p.reshaped(t, dims) for t, dims in zip(tensors, small)], [result])
-    p.run(B.RESHAPE, [result, p.ints(whole)], [out], new_shape=None)
+    shape = p.ints(whole)
+    if whole.count(-1) > 1:
+        like = next((t for t, dims in zip(tensors, shapes) if dims == whole), None)
+        if like is None:
+            p.refuse(f"has a result of shape {list(whole)}, which must have one unknown size at most")
+        shape = p.new(shape, (len(whole),))
+        p.run(B.SHAPE, [like], [shape])
+    p.run(B.RESHAPE, [result, shape], [out], new_shape=None)
+
+
+def _whole(p, *shapes):
+    """The shape that shapes broadcast to; -1: not known, but that of the others where it is known not to be 1."""
+    known = broadcast_shape(p, *(tuple(1 if d == -1 else d for d in shape) for shape in shapes))
+    columns = zip(*((1,) * (len(known) - len(shape)) + tuple(shape) for shape in shapes))
+    return tuple(-1 if size == 1 and -1 in column else size for size, column in zip(known, columns))
 
 
 def _widened(p, t, dims, whole):
     """The tensor repeated to a whole shape."""
     if dims == whole:
         return t
+    if -1 in whole:
+        p.refuse(f"repeats a tensor to {list(whole)}, which must be known")
     wide = p.new(t, whole)
     p.run(B.BROADCAST_TO, [t, p.ints(whole)], [wide])
     return wide
-
-
-@parted(B.CONCATENATION)
-def joined(p):
-    """int16 tensors of other quantizations, whose codes LiteRT keeps; 8-bit ones of rank 5 and more as matrices."""
-    tensors, out = [p.tensor(place) for place in range(len(p.op.inputs))], p.b.result(p.op)
-    kinds, shapes = {t.type for t in (*tensors, out)}, [p.dims(t) for t in tensors]
-    if p.op.options.activation or None in shapes or len(kinds) > 1 or not out.scales or \
-            not all(t.scales for t in tensors):
-        p.refuse("has no form for these tensors")
-    if out.type == TensorType.INT16 and p.b.arithmetic == "litert" and \
-            any((t.scales, t.zero_points) != (out.scales, out.zero_points) for t in tensors):
-        p.same([p.recoded(t, out) for t in tensors], [out])
-        return
-    rank, axis = len(shapes[0]), p.op.options.axis
-    if rank <= MOST_RANK or not -rank <= axis < rank:
-        p.refuse("has no form for these tensors")
-    axis %= rank
-    if len({(len(dims), *dims[:axis], *dims[axis + 1:]) for dims in shapes}) > 1:
-        p.refuse(f"joins shapes {' and '.join(str(list(dims)) for dims in shapes[:2])}, which do not go together")
-    rows = prod(shapes[0][:axis])
-    size = sum(dims[axis] for dims in shapes)
-    whole = *shapes[0][:axis], size, *shapes[0][axis + 1:]
-    if 0 in whole:
-        p.empty(out, whole)
-        return
-    result = p.new(out, (rows, size * prod(shapes[0][axis + 1:])))
-    p.run(B.CONCATENATION, [p.reshaped(t, (rows, prod(dims[axis:]))) for t, dims in zip(tensors, shapes) if dims[axis]],
-          [result], axis=1, activation=0)
-    p.run(B.RESHAPE, [result, p.ints(whole)], [out], new_shape=None)
 
 
 @parted(B.BATCH_MATMUL)
@@ -287,24 +283,6 @@ def batches(p):
     result = p.new(out, (prod(batch), *sides))
     p.same(matrices, [result])
     p.run(B.RESHAPE, [result, p.ints((*batch, *sides))], [out], new_shape=None)
-
-
-@parted(B.PAD, B.PADV2, B.SLICE, B.STRIDED_SLICE, B.TILE, B.GATHER, B.GATHER_ND, B.SPLIT, B.SPLIT_V,
-        B.DYNAMIC_UPDATE_SLICE, B.SCATTER_ND, B.REDUCE_MAX, B.REDUCE_MIN)
-def moved(p):
-    """Operators that move codes of 8 bits and int16, into other quantizations: LiteRT keeps the codes."""
-    outs = [p.b.result(p.op, place) for place in range(len(p.op.outputs))]
-    tensors, first = [p.optional(place) for place in range(len(p.op.inputs))], outs[0]
-    quants = {(t.scales, t.zero_points) for t in (*tensors, *outs) if t is not None and t.type == first.type}
-    if p.b.arithmetic != "litert" or first.type not in CODES or len(quants) < 2:
-        p.refuse("has no form for these tensors")
-    if p.op.code == B.PADV2 and tensors[2] is not None and \
-            (tensors[2].scales, tensors[2].zero_points) != (first.scales, first.zero_points):
-        p.refuse("pads with a value that is not in the output's quantization, must be")
-    results = [first, *(p.new(t, t.dims, scales=first.scales, zero_points=first.zero_points) for t in outs[1:])]
-    p.same([t if t is None or t.type != first.type else p.recoded(t, first) for t in tensors], results)
-    for result, out in zip(results[1:], outs[1:]):
-        p.run(B.BITCAST, [result], [out])
 
 
 @parted(B.PRELU)
@@ -360,42 +338,15 @@ def unshifted(p):
     p.same(tensors, [p.b.result(p.op)])
 
 
-# -- blocks ----------------------------------------------------------------------------------------------------------
-@parted(B.DEPTH_TO_SPACE, B.SPACE_TO_DEPTH)
-def depth(p):
-    """Blocks of pixels of any type to channels and back: transposes rows of a block with columns of blocks."""
-    x, out, block = p.tensor(0), p.b.result(p.op), p.op.options.block_size
-    dims = p.dims(x)
-    if dims is None or len(dims) != 4 or block < 1:
-        p.refuse("has no form for these tensors")
-    batch, height, width, channels = dims
-    if p.op.code == B.SPACE_TO_DEPTH:
-        uneven = height % block or width % block
-        split = batch, height // block, block, width // block, block, channels
-        result = batch, height // block, width // block, channels * block**2
-    else:
-        uneven = channels % block**2
-        split = batch, height, width, block, block, channels // block**2
-        result = batch, height * block, width * block, channels // block**2
-    if uneven:
-        p.refuse(f"block_size is {block}, which does not divide shape {list(dims)}")
-    if 0 in result:
-        p.empty(out, result)
-        return
-    turned = p.new(x, tuple(split[axis] for axis in (0, 1, 3, 2, 4, 5)))
-    p.run(B.TRANSPOSE, [p.reshaped(x, split), p.ints([0, 1, 3, 2, 4, 5])], [turned])
-    p.run(B.RESHAPE, [turned, p.ints(result)], [out], new_shape=None)
-
-
 # -- groups ----------------------------------------------------------------------------------------------------------
 @parted(B.CONV_2D)
 def groups(p):
     """A dilated grouped convolution: one convolution per group."""
     x, w, bias, out = p.tensor(0), p.tensor(1), p.optional(2), p.b.result(p.op)
     shapes = x.dims and p.b.dims(p.op, x), w.dims
-    if w.data is None or bias is not None and (bias.data is None or bias.dims != w.dims[:1]) or \
-            any(not dims or len(dims) != 4 for dims in shapes) or not shapes[0][3] or \
-            shapes[0][3] % max(1, shapes[1][3]):
+    if any(not dims or len(dims) != 4 for dims in shapes) or not shapes[0][3] or \
+            bias is not None and bias.dims != w.dims[:1] or shapes[0][3] % max(1, shapes[1][3]) or \
+            any(t is not None and t.data is None and (len(t.scales) > 1 or not all(t.dims)) for t in (w, bias)):
         p.refuse("has no form for these tensors")
     count, units = shapes[0][3] // shapes[1][3], shapes[1][0]
     if not 1 < count <= MOST_GROUPS or units % count:
@@ -404,18 +355,25 @@ def groups(p):
     sources = [p.new(x, (*shapes[0][:3], shapes[1][3])) for _ in range(count)]
     p.run(B.SPLIT, [p.ints(3), x], sources, num_splits=count)
     results = []
-    for k, source in enumerate(sources):
-        parts = [_units(p, t, k * each, each) for t in (w, bias) if t is not None]
+    for tensors in zip(sources, *(_units(p, t, count, each) for t in (w, bias) if t is not None)):
         results.append(p.new(out, (*out.dims[:3], each) if out.dims else None))
-        p.same([source, *parts], results[-1:])
+        p.same(tensors, results[-1:])
     p.run(B.CONCATENATION, results, [out], axis=3, activation=0)
 
 
-def _units(p, t, start, count):
-    """A slice of a constant along its first dimension, with its scales."""
-    part = frozen(np.ascontiguousarray(t.array[start:start + count]).reshape(-1).view(np.uint8))
-    scales = slice(start, start + count) if len(t.scales) > 1 else slice(None)
-    return p.new(t, (count, *t.dims[1:]), data=part, scales=t.scales[scales], zero_points=t.zero_points[scales])
+def _units(p, t, count, each):
+    """Slices of a tensor along its first dimension, those of a constant with its scales."""
+    if t.data is None:
+        parts = [p.new(t, (each, *t.dims[1:])) for _ in range(count)]
+        p.run(B.SPLIT, [p.ints(0), t], parts, num_splits=count)
+        return parts
+    parts = []
+    for start in range(0, count * each, each):
+        data = frozen(np.ascontiguousarray(t.array[start:start + each]).reshape(-1).view(np.uint8))
+        scales = slice(start, start + each) if len(t.scales) > 1 else slice(None)
+        parts.append(p.new(t, (each, *t.dims[1:]), data=data, scales=t.scales[scales],
+                           zero_points=t.zero_points[scales]))
+    return parts
 
 
 # -- quantizations ---------------------------------------------------------------------------------------------------

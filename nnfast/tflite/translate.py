@@ -26,6 +26,8 @@ AREAS = (
 """Areas (translate_<area>.py) in the order in which an operator is looked up; frequent ones first."""
 OWN_AREAS = ("own", "window", "stablehlo", "variables", "random", "strings", "composite", "custom")
 """Areas of operators that the standard lacks."""
+PARTED_AREAS = "parts_moved", "parts_recurrent"
+"""Modules beside parts.py of operators that are replaced by others."""
 CHANNELS = {
     OperationType.CONV_2D: 1, OperationType.DEPTHWISE_CONV_2D: 1, OperationType.GROUPED_CONV_2D: 1,
     OperationType.TRANSPOSE_CONV_2D: 1, OperationType.DEQUANTIZE: 0,
@@ -274,7 +276,8 @@ def parts(key):
     with importing:
         from .parts import PARTED, Parts
 
-        import_module(".parts_recurrent", __package__)
+        for area in PARTED_AREAS:
+            import_module(f".{area}", __package__)
     return PARTED.get(key) and (lambda b, op: PARTED[key](Parts(b, op)))
 
 

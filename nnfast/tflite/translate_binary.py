@@ -5,7 +5,7 @@ import numpy as np
 from ..model.quant import mbqm, quantize_multiplier
 from ..model.types import QUANT_RANGE, OperandType, OperationType
 from .rules import FLOATS, FLOATS_QUANT8_INT, QUANT8, translates
-from .schema import Builtin
+from .schema import Builtin, TensorType
 from .values import broadcast_dims
 
 T = OperandType
@@ -128,7 +128,7 @@ def add_n(b, op):
 
 @translates(Builtin.BATCH_MATMUL)
 def batch_matmul(b, op):
-    """BATCH_MATMUL without broadcasting of batches."""
+    """BATCH_MATMUL without broadcasting of batches, but for those that only a run shows."""
     b.check_counts(op, 2)
     x, y = b.tensor(op, 0), b.tensor(op, 1)
     b.check_types(op, (*FLOATS, T.TENSOR_QUANT8_ASYMM_SIGNED, T.TENSOR_INT32), x, y, b.result(op))
@@ -137,7 +137,9 @@ def batch_matmul(b, op):
     first, second = b.dims(op, x), b.dims(op, y)
     dims = ()
     if first and second:
-        if first[:-2] != second[:-2]:
+        sides = first[-1 if op.options.adj_x else -2], second[-2 if op.options.adj_y else -1]
+        if first[:-2] == second[:-2]:
+            dims = (*first[:-2], *sides)
+        elif b.arithmetic != "litert" or x.type != TensorType.INT8 or 0 not in first[:-2] + second[:-2]:
             b.refuse(op, f"batches are {list(first[:-2])} and {list(second[:-2])}, NNAPI takes equal ones")
-        dims = (*first[:-2], first[-1 if op.options.adj_x else -2], second[-2 if op.options.adj_y else -1])
     _emit(b, op, OperationType.BATCH_MATMUL, x, y, dims, b.bool(op.options.adj_x), b.bool(op.options.adj_y))
