@@ -46,11 +46,11 @@ static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
 {
     const nnf_lstm_f32_tile_fn slow = (nnf_lstm_f32_tile_fn)twin->fn, fast = (nnf_lstm_f32_tile_fn)kernel->fn;
     static const size_t depths[] = {0, 1, 2, 3, 4, 7, 8, 120};
-    static const int activations[] = {4, 0, 1, 3, 6};
+    static const int activations[] = {4, 0, 1, 2, 3, 6, 4};
     for (size_t units = 1; units <= NNF_LSTM_N; units++) {
         for (size_t i = 0; i < 40; i++) {
             const nnf_lstm_form form = {.gates = i & 1 ? 3 : 4, .peephole = i >> 1 & 1,
-                                        .activation = activations[i % 5], .clip = i & 4 ? 0.5f : INFINITY};
+                                        .activation = activations[i % 7], .clip = i & 4 ? 0.5f : INFINITY};
             const size_t k_x = depths[i % 8], k_h = depths[(3 * i + units) % 8];
             const size_t row = (size_t)form.gates * NNF_LSTM_N;
             float *packed = packed_tile(c, &form, k_x + k_h, half, 0.5f), *start = filled(c, row, 2);
@@ -132,11 +132,11 @@ static float reach(const nnf_lstm_row *row, int gates)
 void nnf_check_lstm_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_lstm_f32_rows_fn slow = (nnf_lstm_f32_rows_fn)twin->fn, fast = (nnf_lstm_f32_rows_fn)kernel->fn;
-    static const int activations[] = {4, 0, 1, 3, 6};
+    static const int activations[] = {4, 0, 1, 2, 3, 6, 4};
     for (size_t units = 1; units <= 35; units++) {
         for (int i = 0; i < 40; i++) {
             const int gates = i & 8 ? 3 : 4;
-            const nnf_lstm_form form = {.gates = gates, .activation = activations[i % 5],
+            const nnf_lstm_form form = {.gates = gates, .activation = activations[i % 7],
                                         .clip = i & 16 ? 0.5f : INFINITY};
             nnf_lstm_row row = row_of(c, gates, units, i & 7);
             const size_t count = (size_t)(gates - 1) * row.stride + units;

@@ -64,7 +64,7 @@ def _infer(node):
                 recurrent.check_shape(way, f"aux_input_to_{gate}_weights", (units, auxiliary))
         outputs.append(out)
         states += [(batch, out), (batch, units)]
-    node.check_in("activation", (0, 1, 3, 4, 6))
+    recurrent.check_activation(node)
     lstm.check_clips(node)
     return bidirectional.output_shapes(node, time, batch, outputs, states)
 

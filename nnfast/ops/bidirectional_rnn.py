@@ -30,7 +30,7 @@ def _infer(node):
         units.append(rnn.check_weights(way, batch, width))
         if _is_crossed(node):
             recurrent.check_shape(way, "aux_weights", (units[-1], auxiliary))
-    node.check_in("activation", (0, 1, 3, 4, 6))
+    recurrent.check_activation(node)
     return bidirectional.output_shapes(node, time, batch, units, [(batch, size) for size in units])
 
 

@@ -114,7 +114,7 @@ def _infer_lstm(node):
     check_presence(node)
     check_projection(node)
     units, outputs = check_shapes(node, batch, size)
-    node.check_in("activation", (0, 1, 3, 4, 6))
+    recurrent.check_activation(node)
     check_clips(node)
     return [(batch, len(active_gates(node)) * units), (batch, outputs), (batch, units), (batch, outputs)]
 
@@ -124,7 +124,7 @@ def infer_sequence(node):
     time, batch, size = recurrent.sequence_shape(node)
     check_presence(node)
     units, outputs = check_shapes(node, batch, size)
-    node.check_in("activation", (0, 1, 3, 4, 6))
+    recurrent.check_activation(node)
     shapes = [recurrent.sequence_output(node, time, batch, outputs), (batch, outputs), (batch, units)]
     return shapes[:len(node.outputs)]
 

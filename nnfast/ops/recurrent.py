@@ -31,6 +31,11 @@ ACTIVATIONS = {
 """Activation code -> function of a float64 array."""
 
 
+def check_activation(node):
+    """RELU1 is not among those of the standard's LSTMs and sequences; LiteRT has it."""
+    node.check_in("activation", tuple(ACTIVATIONS) if node.is_litert else (0, 1, 3, 4, 6))
+
+
 def must(node, name, present, why):
     """An optional input must be present, or omitted; why: the end of the message."""
     if node.has(name) != present:

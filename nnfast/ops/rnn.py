@@ -40,7 +40,7 @@ def infer_sequence(node):
     node.check_in("time_major", (0, 1))
     time, batch, size = recurrent.sequence_shape(node)
     units = check_weights(node, batch, size)
-    node.check_in("activation", (0, 1, 3, 4, 6))
+    recurrent.check_activation(node)
     shapes = [recurrent.sequence_output(node, time, batch, units), (batch, units)]
     return shapes[:len(node.outputs)]
 

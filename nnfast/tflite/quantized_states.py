@@ -121,9 +121,10 @@ def lstm(b, op):
     source, is_step = _as_sequence(b, op)
     parts = [(_codes if k in _MATRICES else _number)(b, op, k, RANKS[k]) for k in range(1, 18)]
     norms = [_number(b, op, k, 1) for k in range(20, 24)]
-    inputs = [source, *parts, *(b.state(op, t, T.TENSOR_FLOAT32) for t in states), b.activation(op, ACTIVATIONS),
-              b.real(T.TENSOR_FLOAT32, options.cell_clip), b.real(T.TENSOR_FLOAT32, options.proj_clip),
-              b.bool(True if is_step else options.time_major), *norms, b.bool(options.asymmetric_quantize_inputs)]
+    inputs = [source, *parts, *(b.state(op, t, T.TENSOR_FLOAT32) for t in states),
+              b.activation(op, ACTIVATIONS[b.arithmetic]), b.real(T.TENSOR_FLOAT32, options.cell_clip),
+              b.real(T.TENSOR_FLOAT32, options.proj_clip), b.bool(True if is_step else options.time_major), *norms,
+              b.bool(options.asymmetric_quantize_inputs)]
     if len(op.inputs) == 29:
         inputs += [_number(b, op, 24, 3), *(_codes(b, op, place, 2) for place in range(25, 29))]
     units = b.dims(op, b.tensor(op, 8))[1]

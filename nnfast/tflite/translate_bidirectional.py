@@ -77,7 +77,8 @@ def bidirectional_lstm(b, op):
     inputs, code = _inputs(b, op, LSTM_RANKS, LSTM_STATES, LSTM_REQUIRED)
     options = op.options
     clips = [b.real(code, value) for value in (options.cell_clip, options.proj_clip)]
-    inputs += [b.activation(op, ACTIVATIONS), *clips, b.bool(options.merge_outputs), b.bool(options.time_major)]
+    inputs += [b.activation(op, ACTIVATIONS[b.arithmetic]), *clips, b.bool(options.merge_outputs),
+               b.bool(options.time_major)]
     inputs += [b.omitted(code, 1) for _ in range(8)]
     sizes = [b.dims(op, b.tensor(op, place))[1] for place in (8, 25)]
     _emit(b, op, OperationType.BIDIRECTIONAL_SEQUENCE_LSTM, inputs, LSTM_STATES, sizes)
@@ -95,6 +96,7 @@ def bidirectional_rnn(b, op):
         if sizes[0] != sizes[1]:
             b.refuse(op, f"auxiliary input has {sizes[1]} values in a step, the input {sizes[0]}; TFLite takes one")
     inputs, _ = _inputs(b, op, RNN_RANKS, RNN_STATES, RNN_REQUIRED)
-    inputs += [b.activation(op, ACTIVATIONS), b.bool(op.options.time_major), b.bool(op.options.merge_outputs)]
+    inputs += [b.activation(op, ACTIVATIONS[b.arithmetic]), b.bool(op.options.time_major),
+               b.bool(op.options.merge_outputs)]
     sizes = [b.dims(op, b.tensor(op, place))[0] for place in (1, 5)]
     _emit(b, op, OperationType.BIDIRECTIONAL_SEQUENCE_RNN, inputs, RNN_STATES, sizes)

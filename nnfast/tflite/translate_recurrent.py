@@ -5,8 +5,8 @@ from .basic_lstm import basic_lstm
 from .rules import FLOATS, counts_of, translates
 from .schema import Builtin
 
-ACTIVATIONS = (0, 1, 3, 4)
-"""Activation codes common to NNAPI's recurrent operations and TFLite: none, RELU, RELU6, TANH."""
+ACTIVATIONS = {"nnapi": (0, 1, 3, 4), "litert": (0, 1, 2, 3, 4)}
+"""Arithmetic -> activation codes of recurrent operations: none, RELU, RELU1, RELU6, TANH."""
 REQUIRED = (0, 2, 3, 4, 6, 7, 8, 13, 14, 15, 18, 19)
 """Inputs of an LSTM that are never omitted."""
 BASIC = 1
@@ -88,7 +88,7 @@ def _lstm_inputs(b, op, code):
         norm = [b.omitted(code, 1) if t is None else b.operand(op, t) for t in norm]
     else:
         norm = []
-    return [*inputs, b.activation(op, ACTIVATIONS), *clips], norm
+    return [*inputs, b.activation(op, ACTIVATIONS[b.arithmetic]), *clips], norm
 
 
 @translates(Builtin.RNN)
@@ -120,6 +120,6 @@ def _rnn_inputs(b, op):
         if not b.dims(op, t):
             b.refuse(op, f"weights tensor[{t.index}] has no known rank")
     inputs = [b.operand(op, t) for t in tensors[:4]]
-    return [*inputs, b.state(op, tensors[4], code), b.activation(op, ACTIVATIONS)], code
+    return [*inputs, b.state(op, tensors[4], code), b.activation(op, ACTIVATIONS[b.arithmetic])], code
 
 

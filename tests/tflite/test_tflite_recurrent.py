@@ -88,7 +88,7 @@ def test_lstm_refusals(kind):
     check("only some of the input gate", drop=[5])
     check("only some of the peephole", peephole=True, drop=[10])
     check("projection bias without", drop=[16])
-    check("fused activation is 2", fields={"FusedActivationFunction": 2})
+    check("fused activation is 5", fields={"FusedActivationFunction": 5})
     tensors, ops, ins, outs = lstm_file(kind, x_shape=shape)
     for t in tensors:
         t.variable = False
@@ -221,3 +221,49 @@ def test_a_variable_of_two_operators_is_handed_on():
 def test_a_variable_read_elsewhere_is_refused():
     tensors = [Tensor("x", (2, 4)), Tensor("h", (2, 4), variable=True), Tensor("y", (2, 4))]
     refused(tensors, [Op("ADD", ["x", "h"], ["y"], "AddOptions")], ["x"], ["y"], "only recurrent")
+
+
+# -- what RELU_N1_TO_1 computes ----------------------------------------------------------------------------------------
+def ran(parts, x):
+    """What the native and the defining implementation give, which must agree."""
+    devices = nnfast.Device(), nnfast.Device(without_passes=["native_kernels"])
+    found, wanted = (device.prepare(nnfast.load(build(*parts))).stream().run([x])[0] for device in devices)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_an_lstm_that_is_cut_off_at_1(kind):
+    shape = (BATCH, SIZE) if kind == "LSTM" else (BATCH, 1, SIZE)
+    parts = lstm_file(kind, projection=False, fields={"FusedActivationFunction": 2}, x_shape=shape)
+    for t in parts[0]:
+        if t.data is not None:
+            t.data = (2 * RNG.standard_normal(t.shape)).astype(np.float32)
+    values, x = {t.name: t.data for t in parts[0]}, f32(*shape)
+    rows = x.reshape(BATCH, SIZE)
+    enter, _, cell, leave = (rows @ values[f"i{1 + k}"].T + values[f"i{12 + k}"] for k in range(4))
+    logistic = 1 / (1 + np.exp([-enter, -leave]))
+    state = logistic[0] * np.clip(cell, -1, 1)
+    found = ran(parts, x).reshape(BATCH, UNITS)
+    np.testing.assert_allclose(found, logistic[1] * np.clip(state, -1, 1), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"])
+def test_an_rnn_that_is_cut_off_at_1(kind):
+    times = 1 if kind == "RNN" else 4
+    x, w, r, bias = f32(BATCH, times, SIZE), f32(UNITS, SIZE), f32(UNITS, UNITS), f32(UNITS)
+    shape, options = ((BATCH,), "RNNOptions") if kind == "RNN" else ((BATCH, times), "SequenceRNNOptions")
+    tensors = [Tensor("x", (*shape, SIZE)), Tensor.of("w", w), Tensor.of("r", r), Tensor.of("bias", bias),
+               Tensor("h", (BATCH, UNITS), variable=True), Tensor("y", (*shape, UNITS))]
+    op = Op(kind, ["x", "w", "r", "bias", "h"], ["y"], options, {"FusedActivationFunction": 2})
+    state, wanted = np.zeros((BATCH, UNITS)), []
+    for time in range(times):
+        state = np.clip(x[:, time] @ w.T + bias + state @ r.T, -1, 1)
+        wanted.append(state)
+    found = ran((tensors, [op], ["x"], ["y"]), x.reshape(*shape, SIZE))
+    np.testing.assert_allclose(found.reshape(BATCH, times, UNITS), np.stack(wanted, 1), rtol=1e-5, atol=1e-5)
+
+
+def test_the_arithmetic_of_nnapi_has_no_such_activation():
+    with pytest.raises(nnfast.UnsupportedOperator, match="fused activation is 2"):
+        nnfast.load(build(*lstm_file(fields={"FusedActivationFunction": 2})), arithmetic="nnapi")

@@ -11,7 +11,7 @@
 typedef struct nnf_lstm_form {
     int gates;      /* 3 or 4 */
     int peephole;   /* 1: the gates also see the cell state (tiles only) */
-    int activation; /* of cell gate and output: 0 none, 1 relu, 3 relu6, 4 tanh, 6 sigmoid */
+    int activation; /* of cell gate and output: 0 none, 1 relu, 2 relu1, 3 relu6, 4 tanh, 6 sigmoid */
     float clip;     /* bound of the cell state, infinity for none */
 } nnf_lstm_form;
 

@@ -9,6 +9,8 @@ static inline V lstm_activate(int activation, V x)
     switch (activation) {
     case 1:
         return largest(zero(), x);
+    case 2:
+        return between(all(-1.0f), all(1.0f), x);
     case 3:
         return between(zero(), all(6.0f), x);
     case 4:

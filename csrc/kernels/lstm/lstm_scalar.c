@@ -11,6 +11,8 @@ static double activate(int activation, double x)
     switch (activation) {
     case 1:
         return x < 0 ? 0 : x;
+    case 2:
+        return x < -1 ? -1 : x > 1 ? 1 : x;
     case 3:
         return x < 0 ? 0 : x > 6 ? 6 : x;
     case 4:

@@ -248,7 +248,7 @@ cdef class LstmF32(Step):
     `clear_count` floats to fill with zeros.
     part: "cells", "projection" or "both"; sizes: units, inputs, outputs; inputs is 0 when the input slot holds the
     input's share of the gate sums, bias included, in the order of `interleave`.
-    cifg, peephole, activation (0, 1, 3, 4, 6), cell_clip, clamp of the projection: as in the standard.
+    cifg, peephole, activation (0, 1, 2, 3, 4, 6), cell_clip, clamp of the projection: as in the standard.
     alone: one thread does all of the span; otherwise the span is one time and the step one part.
     half: the packed weights of the cells are halves.
     """

@@ -155,7 +155,7 @@ cdef class LstmRowsF32(Step):
     state_out, for the last output, and cleared, a buffer of `clear_count` floats to fill with zeros.
     parts: of "sums", "cells", "projection"; sizes: units, inputs, outputs; inputs is 0 when the input slot holds the
     input's share of the gate sums, [gates, units].
-    activation (0, 1, 3, 4, 6), cell_clip, clamp of the projection: as in the standard.
+    activation (0, 1, 2, 3, 4, 6), cell_clip, clamp of the projection: as in the standard.
     alone: one thread does all of the span; otherwise the span is one time and the step one part.
     """
 
