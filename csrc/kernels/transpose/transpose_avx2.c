@@ -33,7 +33,7 @@ static inline void quads_x8(const uint8_t *x, size_t from, __m128i rows[4])
     rows[3] = _mm_unpackhi_epi16(ab8, cd8);
 }
 
-static void block_x8_16x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x8_16x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     __m128i rows[4];
     quads_x8(x, from, rows);
@@ -41,7 +41,7 @@ static void block_x8_16x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
         store_quarters(y + 4 * k * to, to, rows[k]);
 }
 
-static void block_x8_16x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x8_16x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     __m128i first[4], last[4];
     quads_x8(x, from, first);
@@ -98,7 +98,7 @@ static inline void quads_x16(const uint8_t *x, size_t from, __m128i rows[4])
     rows[3] = _mm_unpackhi_epi32(ab4, cd4);
 }
 
-static void block_x16_8x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x16_8x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     __m128i rows[4];
     quads_x16(x, from, rows);
@@ -106,7 +106,7 @@ static void block_x16_8x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
         store_halves(y + 2 * k * to, to, rows[k]);
 }
 
-static void block_x16_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x16_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     __m128i first[4], last[4];
     quads_x16(x, from, first);
@@ -127,7 +127,7 @@ void nnf_transpose_x16_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t
 }
 
 /* -- 32 bits ------------------------------------------------------------------------------------------------------ */
-static void block_x32_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x32_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     const __m128i a = load16(x), b = load16(x + from), c = load16(x + 2 * from), d = load16(x + 3 * from);
     const __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
@@ -150,7 +150,7 @@ static inline void quads_x32(const uint8_t *x, size_t from, __m256 rows[4])
     rows[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab2, cd2));
 }
 
-static void block_x32_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x32_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     __m256 first[4], last[4];
     quads_x32(x, from, first);
@@ -219,7 +219,7 @@ void nnf_transpose_x32_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t
 }
 
 /* -- 64 bits ------------------------------------------------------------------------------------------------------ */
-static void block_x64_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x64_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     const __m256d a = load64(x), b = load64(x + from), c = load64(x + 2 * from), d = load64(x + 3 * from);
     const __m256d ab = _mm256_unpacklo_pd(a, b), cd = _mm256_unpacklo_pd(c, d);

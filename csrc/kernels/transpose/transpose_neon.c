@@ -9,7 +9,7 @@ static inline uint64x2_t load_x64(const uint8_t *x) { return vreinterpretq_u64_u
 static inline void store_x32(uint8_t *y, uint32x4_t value) { vst1q_u8(y, vreinterpretq_u8_u32(value)); }
 static inline void store_x64(uint8_t *y, uint64x2_t value) { vst1q_u8(y, vreinterpretq_u8_u64(value)); }
 
-static void block_x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     uint16x4x2_t pairs[4]; /* val[0]: even rows, val[1]: odd rows of columns 2k and 2k + 1 */
     for (size_t k = 0; k < 4; k++) {
@@ -27,7 +27,7 @@ static void block_x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
     }
 }
 
-static void block_x16(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x16(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     uint32x4x2_t pairs[4];
     for (size_t k = 0; k < 4; k++) {
@@ -45,7 +45,7 @@ static void block_x16(const uint8_t *x, size_t from, uint8_t *y, size_t to)
     }
 }
 
-static void block_x32(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x32(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     const uint32x4x2_t first = vtrnq_u32(load_x32(x), load_x32(x + from));
     const uint32x4x2_t last = vtrnq_u32(load_x32(x + 2 * from), load_x32(x + 3 * from));
@@ -56,7 +56,7 @@ static void block_x32(const uint8_t *x, size_t from, uint8_t *y, size_t to)
     }
 }
 
-static void block_x64(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+INLINE void block_x64(const uint8_t *x, size_t from, uint8_t *y, size_t to)
 {
     const uint64x2_t a = load_x64(x), b = load_x64(x + from);
     store_x64(y, vtrn1q_u64(a, b));
