@@ -123,6 +123,60 @@ void nnf_check_requantize_s32_qu8_rows(nnf_check *c, const nnf_kernel *twin, con
     nnf_check_done(c, "bench");
 }
 
+/* Values of a size and form, with a NaN or an infinity in some. */
+static float *row_values(nnf_check *c, size_t n, size_t form)
+{
+    float *x = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, form & 2 ? -3 : 0, form & 4 ? 5 : 0);
+    if (form & 8)
+        x[nnf_check_below(c, n)] = form & 4 ? NAN : INFINITY;
+    return x;
+}
+
+void nnf_check_range_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const float *x = row_values(c, sizes[s], form);
+            float expected[2], actual[2];
+            ((nnf_range_f32_flat_fn)twin->fn)(sizes[s], x, expected);
+            ((nnf_range_f32_flat_fn)kernel->fn)(sizes[s], x, actual);
+            for (size_t k = 0; k < 2; k++) { /* of zeros either sign will do */
+                expected[k] += 0.0f;
+                actual[k] += 0.0f;
+            }
+            nnf_check_bytes(c, expected, actual, sizeof actual);
+            nnf_check_done(c, "n=%zu form=%zu", sizes[s], form);
+        }
+    }
+    float *x = nnf_check_alloc(c, 4 * 65536), range[2];
+    nnf_check_fill_f32(c, x, 65536, -8, 8);
+    NNF_BENCH(c, "n=65536", 65536, ((nnf_range_f32_flat_fn)kernel->fn)(65536, x, range));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_quantize_range_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 32; form++) {
+            const size_t n = sizes[s];
+            const float *x = row_values(c, n, form / 2);
+            uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+            const float range[2] = {-(float)nnf_check_below(c, 9), (float)nnf_check_below(c, 9)};
+            nnf_row_codes rows[2];
+            ((nnf_quantize_range_f32_qu8_flat_fn)twin->fn)(n, x, expected, form & 1, range, rows);
+            ((nnf_quantize_range_f32_qu8_flat_fn)kernel->fn)(n, x, actual, form & 1, range, rows + 1);
+            nnf_check_bytes(c, expected, actual, n);
+            nnf_check_bytes(c, rows, rows + 1, sizeof rows[0]);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+}
+
 void nnf_check_quantize_row_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_quantize_row_f32_qu8_flat_fn slow = (nnf_quantize_row_f32_qu8_flat_fn)twin->fn;
@@ -132,12 +186,9 @@ void nnf_check_quantize_row_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, c
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 16; form++) {
             const size_t n = sizes[s];
-            float *x = nnf_check_alloc(c, 4 * n);
+            const float *x = row_values(c, n, form);
             uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
             nnf_row_codes rows[2];
-            nnf_check_fill_f32(c, x, n, form & 2 ? -3 : 0, form & 4 ? 5 : 0);
-            if (form & 8)
-                x[nnf_check_below(c, n)] = form & 4 ? NAN : INFINITY;
             slow(n, x, expected, form & 1, rows);
             fast(n, x, actual, form & 1, rows + 1);
             nnf_check_bytes(c, expected, actual, n);

@@ -8,7 +8,16 @@ from math import prod
 import numpy as np
 
 from .._native import conv
-from .._native.elementwise import ROW_BYTES, CentreRows, QuantizeRowsF32, ScaleRows
+from .._native.elementwise import (
+    RANGE_BYTES,
+    ROW_BYTES,
+    CentreRows,
+    QuantizeRangesF32,
+    QuantizeRowsF32,
+    RangesF32,
+    ScaleRows,
+    are_shared,
+)
 from ..model.quant import activation_float, round_half_away
 from ..record import replace
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
@@ -77,7 +86,12 @@ def emit_codes(node, b, batch, is_asymmetric):
 
     def quantized():
         codes, rows = b.temp(count), b.temp(ROW_BYTES * batch)
-        b.emit(QuantizeRowsF32((source, codes, rows), batch, count // batch, is_asymmetric))
+        if are_shared(batch, count // batch, b.threads):
+            ranges = b.temp(RANGE_BYTES * batch)
+            b.emit(RangesF32((source, ranges), batch, count // batch))
+            b.emit(QuantizeRangesF32((source, ranges, codes, rows), batch, count // batch, is_asymmetric))
+        else:
+            b.emit(QuantizeRowsF32((source, codes, rows), batch, count // batch, is_asymmetric))
         return codes, rows
 
     return b.once(("codes", source, batch, bool(is_asymmetric)), quantized)

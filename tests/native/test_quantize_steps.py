@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.lowered import check_all_ways, make, run_native_all
+from helpers.lowered import at_each_level, check_all_ways, make, run_native_all
 from helpers.nodes import T, operand
+from nnfast._native.elementwise import RANGE_BYTES, ROW_BYTES, QuantizeRangesF32, QuantizeRowsF32, RangesF32
+from nnfast._native.engine import Frame, Poison, Program
 
 CODES = {T.TENSOR_QUANT8_ASYMM: np.uint8, T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
 COUNTS = st.sampled_from([0, 1, 7, 8, 9, 16, 17, 100, 40_001])
@@ -80,3 +82,32 @@ def test_half_precision_says_why_not():
         found, reason = run_native_all(make(name, [source], output), [np.zeros(2, source.dtype)])
         assert found is None
         assert "TENSOR_FLOAT16" in reason
+
+
+def quantized(steps, rows, n, x, threads):
+    """(codes, what each row says of them) of steps with slots 0 to 3 for x, codes, rows and ranges."""
+    codes, made = np.full(rows * n, 0xA5, np.uint8), np.zeros(rows * ROW_BYTES, np.uint8)
+    program = Program(steps, Poison((), (), 0x81, threads))
+    frame = Frame(4, {}, 0, {}, program.scratch, threads)
+    for slot, memory in enumerate((x, codes, made, np.zeros(rows * RANGE_BYTES, np.uint8))):
+        frame.bind(slot, memory)
+    assert program.run(frame, threads) == ("done", len(steps))
+    return codes, made
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+@pytest.mark.parametrize("special", [None, np.nan, np.inf])
+@pytest.mark.parametrize("rows, n", [(1, 1), (1, 100), (2, 1023), (1, 8192), (3, 20_001)])
+def test_rows_that_threads_share(rows, n, special, is_asymmetric):
+    """Codes and scales are those of whole rows, whichever thread has a row's lowest and highest value."""
+    random = np.random.default_rng(n)
+    for _ in at_each_level():
+        x = random.normal(0, 1, rows * n).astype(np.float32)
+        x[random.integers(rows * n, size=2)] = -7, 9
+        if special is not None:
+            x[random.integers(rows * n)] = special
+        wanted = quantized([QuantizeRowsF32((0, 1, 2), rows, n, is_asymmetric)], rows, n, x, 1)
+        steps = [RangesF32((0, 3), rows, n), QuantizeRangesF32((0, 3, 1, 2), rows, n, is_asymmetric)]
+        for threads in (1, 2, 5, 23):
+            for found, expected in zip(quantized(steps, rows, n, x, threads), wanted, strict=True):
+                np.testing.assert_array_equal(found, expected)

@@ -54,6 +54,12 @@ typedef struct nnf_row_codes {
 typedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, int is_asymmetric,
                                                  nnf_row_codes *row);
 
+/* The same in two, for values that several threads share: the lowest and the highest of 0 and n values, a NaN being
+ * neither; and the codes of n values whose row has such a range. */
+typedef void (*nnf_range_f32_flat_fn)(size_t n, const float *x, float range[2]);
+typedef void (*nnf_quantize_range_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, int is_asymmetric,
+                                                   const float range[2], nnf_row_codes *row);
+
 /* What turns sums of such codes times weights into values, for each column: the sum of its weights, its scale, its
  * bias. by_rows: the scale is multiplied by the row's step before the sum is, else after it. */
 typedef struct nnf_sum_scales {

@@ -44,7 +44,7 @@ static inline C row_steps(V values, V factor, C zero)
     return _mm256_add_epi32(codes_nearest(steps), zero);
 }
 
-void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
+void nnf_range_f32_flat__avx2_16(size_t n, const float *x, float range[2])
 {
     V low[2] = {zero(), zero()}, high[2] = {zero(), zero()};
     size_t i = 0;
@@ -58,12 +58,19 @@ void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y
         low[0] = smaller(values, low[0]);
         high[0] = larger(values, high[0]);
     }
-    const nnf_row_scale scale = nnf_row_scale_of(-most_of(negative(smaller(low[0], low[1]))),
-                                                 most_of(larger(high[0], high[1])), is_asymmetric, row);
+    range[0] = -most_of(negative(smaller(low[0], low[1])));
+    range[1] = most_of(larger(high[0], high[1]));
+}
+
+void nnf_quantize_range_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, int is_asymmetric,
+                                              const float range[2], nnf_row_codes *row)
+{
+    const nnf_row_scale scale = nnf_row_scale_of(range[0], range[1], is_asymmetric, row);
     const V factor = all(scale.factor);
     const C zero_point = codes_all(scale.zero), least = _mm256_set1_epi8((char)scale.lo);
     const C order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), flip = _mm256_set1_epi8((char)0x80);
-    for (i = 0; i + 32 <= n; i += 32) {
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
         C steps[4];
         NNF_UNROLL
         for (int k = 0; k < 4; k++)
@@ -79,4 +86,11 @@ void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y
         const __m128i moved = _mm_xor_si128(codes, _mm256_castsi256_si128(flip));
         nnf_store_bytes(y + i, (uint64_t)_mm_cvtsi128_si64(moved), n - i);
     }
+}
+
+void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
+{
+    float range[2];
+    nnf_range_f32_flat__avx2_16(n, x, range);
+    nnf_quantize_range_f32_qu8_flat__avx2_32(n, x, y, is_asymmetric, range, row);
 }

@@ -34,8 +34,7 @@ static inline __m512i row_words(const float *x, const row_unit *by)
     return _mm512_adds_epi16(_mm512_packs_epi32(low, high), by->zero);
 }
 
-void nnf_quantize_row_f32_qu8_flat__avx512_64(size_t n, const float *x, uint8_t *y, int is_asymmetric,
-                                              nnf_row_codes *row)
+void nnf_range_f32_flat__avx512_32(size_t n, const float *x, float range[2])
 {
     __m512 low[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, high[2] = {low[0], low[0]};
     size_t i = 0;
@@ -49,14 +48,20 @@ void nnf_quantize_row_f32_qu8_flat__avx512_64(size_t n, const float *x, uint8_t 
         low[0] = _mm512_min_ps(values, low[0]);
         high[0] = _mm512_max_ps(values, high[0]);
     }
-    const nnf_row_scale scale = nnf_row_scale_of(_mm512_reduce_min_ps(_mm512_min_ps(low[0], low[1])),
-                                                 _mm512_reduce_max_ps(_mm512_max_ps(high[0], high[1])), is_asymmetric,
-                                                 row);
+    range[0] = _mm512_reduce_min_ps(_mm512_min_ps(low[0], low[1]));
+    range[1] = _mm512_reduce_max_ps(_mm512_max_ps(high[0], high[1]));
+}
+
+void nnf_quantize_range_f32_qu8_flat__avx512_64(size_t n, const float *x, uint8_t *y, int is_asymmetric,
+                                                const float range[2], nnf_row_codes *row)
+{
+    const nnf_row_scale scale = nnf_row_scale_of(range[0], range[1], is_asymmetric, row);
     const row_unit by = {_mm512_set1_ps(scale.factor), _mm512_set1_epi16((short)scale.zero),
                          _mm512_set1_epi8((char)scale.lo),
                          _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)};
     const __m512i flip = _mm512_set1_epi8((char)0x80);
-    for (i = 0; i + 64 <= n; i += 64) {
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
         const __m512i codes = _mm512_packs_epi16(row_words(x + i, &by), row_words(x + i + 32, &by));
         const __m512i moved = _mm512_xor_si512(_mm512_max_epi8(codes, by.least), flip);
         _mm512_storeu_si512(y + i, _mm512_permutexvar_epi32(by.order, moved));
@@ -72,4 +77,12 @@ void nnf_quantize_row_f32_qu8_flat__avx512_64(size_t n, const float *x, uint8_t 
         else
             _mm_mask_storeu_epi8(y + i, live, codes);
     }
+}
+
+void nnf_quantize_row_f32_qu8_flat__avx512_64(size_t n, const float *x, uint8_t *y, int is_asymmetric,
+                                              nnf_row_codes *row)
+{
+    float range[2];
+    nnf_range_f32_flat__avx512_32(n, x, range);
+    nnf_quantize_range_f32_qu8_flat__avx512_64(n, x, y, is_asymmetric, range, row);
 }

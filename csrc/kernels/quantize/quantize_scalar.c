@@ -40,16 +40,28 @@ void nnf_requantize_s32_qu8_rows__scalar(size_t rows, size_t columns, const int3
     }
 }
 
-void nnf_quantize_row_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
+void nnf_range_f32_flat__scalar(size_t n, const float *x, float range[2])
 {
-    float lowest = 0, highest = 0;
+    range[0] = range[1] = 0;
     for (size_t i = 0; i < n; i++) {
-        lowest = x[i] < lowest ? x[i] : lowest;
-        highest = x[i] > highest ? x[i] : highest;
+        range[0] = x[i] < range[0] ? x[i] : range[0];
+        range[1] = x[i] > range[1] ? x[i] : range[1];
     }
-    const nnf_row_scale scale = nnf_row_scale_of(lowest, highest, is_asymmetric, row);
+}
+
+void nnf_quantize_range_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y, int is_asymmetric,
+                                             const float range[2], nnf_row_codes *row)
+{
+    const nnf_row_scale scale = nnf_row_scale_of(range[0], range[1], is_asymmetric, row);
     for (size_t i = 0; i < n; i++)
         y[i] = nnf_row_code(x[i], &scale);
+}
+
+void nnf_quantize_row_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
+{
+    float range[2];
+    nnf_range_f32_flat__scalar(n, x, range);
+    nnf_quantize_range_f32_qu8_flat__scalar(n, x, y, is_asymmetric, range, row);
 }
 
 void nnf_scale_f32_rows__scalar(size_t rows, size_t columns, const float *x, float step, const float *scale,

@@ -20,14 +20,23 @@ cdef extern from "quantize/quantize.h":
 
     ctypedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, bint is_asymmetric,
                                                       nnf_row_codes *row) noexcept nogil
+    ctypedef void (*nnf_range_f32_flat_fn)(size_t n, const float *x, float *range_) noexcept nogil
+    ctypedef void (*nnf_quantize_range_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, bint is_asymmetric,
+                                                        const float *range_, nnf_row_codes *row) noexcept nogil
     ctypedef void (*nnf_scale_f32_rows_fn)(size_t rows, size_t columns, const float *x, float step, const float *scale,
                                            const float *bias, float lo, float hi, float *y) noexcept nogil
 
+cdef enum:
+    RANGE_PIECES = 16       # of a row that threads share
+
 ROW_BYTES = sizeof(nnf_row_codes)
 """Of what QuantizeRowsF32 says of a row."""
+RANGE_BYTES = 2 * RANGE_PIECES * sizeof(float)
+"""Of what RangesF32 says of a row."""
 
 cdef enum:
     QUANTIZE_GRAIN = 16384  # elements below which a second thread costs more than it saves
+    RANGE_GRAIN = 4096      # the same of rows whose codes threads read in turn
     SCALED_BLOCK = 4096     # elements that are scaled column after column, and so stay in the level 1 cache
 
 
@@ -151,6 +160,90 @@ cdef class QuantizeRowsF32(Step):
         self.work = rows * n
         self.tiles = <int>min(min(1 + rows * n // QUANTIZE_GRAIN, rows), 64)
         self.bind(run_quantize_rows, &self.p, slots, row.name.decode())
+
+
+cdef int tiles_of_pieces(size_t rows, size_t n):
+    return <int>min(min(1 + rows * n // RANGE_GRAIN, rows * RANGE_PIECES), 64)
+
+
+def are_shared(size_t rows, size_t n, int threads):
+    """Whether threads should share each row, by RangesF32 and QuantizeRangesF32: there are fewer rows than threads, and
+    these are long."""
+    return rows < <size_t>threads and n >= 2 * RANGE_GRAIN
+
+
+cdef struct ranges:
+    nnf_range_f32_flat_fn kernel
+    size_t rows, n
+
+
+cdef void run_ranges(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const ranges *p = <const ranges *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef float *made = <float *>run.slot[step.slots[1]]
+    cdef size_t piece, stop, first, last
+    nnf_share(p.rows * RANGE_PIECES, thread, threads, &piece, &stop)
+    for piece in range(piece, stop):
+        nnf_share_runs(p.n, piece % RANGE_PIECES, RANGE_PIECES, &first, &last)
+        p.kernel(last - first, x + piece // RANGE_PIECES * p.n + first, made + 2 * piece)
+
+
+cdef class RangesF32(Step):
+    """The lowest and highest of 0 and the values of each of 16 pieces of `rows` rows of n float32 values, without NaN;
+    slots x, RANGE_BYTES a row."""
+
+    cdef ranges p
+
+    def __init__(self, slots, size_t rows, size_t n):
+        cdef const nnf_kernel *row = pick("range_f32_flat")
+        self.p.kernel = <nnf_range_f32_flat_fn>row.fn
+        self.p.rows, self.p.n = rows, n
+        self.work = rows * n
+        self.tiles = tiles_of_pieces(rows, n)
+        self.bind(run_ranges, &self.p, slots, row.name.decode())
+
+
+cdef struct quantize_ranges:
+    nnf_quantize_range_f32_qu8_flat_fn kernel
+    size_t rows, n
+    bint is_asymmetric
+
+
+cdef void run_quantize_ranges(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const quantize_ranges *p = <const quantize_ranges *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef const float *found = <const float *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
+    cdef nnf_row_codes *made = <nnf_row_codes *>run.slot[step.slots[3]]
+    cdef const float *pieces
+    cdef float whole[2]
+    cdef nnf_row_codes row
+    cdef size_t piece, stop, first, last, k, start
+    nnf_share(p.rows * RANGE_PIECES, thread, threads, &piece, &stop)
+    for piece in range(piece, stop):
+        pieces = found + piece // RANGE_PIECES * 2 * RANGE_PIECES
+        whole[0], whole[1] = pieces[0], pieces[1]
+        for k in range(1, RANGE_PIECES):
+            whole[0], whole[1] = min(whole[0], pieces[2 * k]), max(whole[1], pieces[2 * k + 1])
+        nnf_share_runs(p.n, piece % RANGE_PIECES, RANGE_PIECES, &first, &last)
+        start = piece // RANGE_PIECES * p.n + first
+        p.kernel(last - first, x + start, y + start, p.is_asymmetric, whole, &row)
+        if piece % RANGE_PIECES == 0:
+            made[piece // RANGE_PIECES] = row
+
+
+cdef class QuantizeRangesF32(Step):
+    """As QuantizeRowsF32, for rows whose ranges RangesF32 has found; slots x, RANGE_BYTES a row, codes, ROW_BYTES a row."""
+
+    cdef quantize_ranges p
+
+    def __init__(self, slots, size_t rows, size_t n, bint is_asymmetric):
+        cdef const nnf_kernel *row = pick("quantize_range_f32_qu8_flat")
+        self.p.kernel = <nnf_quantize_range_f32_qu8_flat_fn>row.fn
+        self.p.rows, self.p.n, self.p.is_asymmetric = rows, n, is_asymmetric
+        self.work = rows * n
+        self.tiles = tiles_of_pieces(rows, n)
+        self.bind(run_quantize_ranges, &self.p, slots, row.name.decode())
 
 
 cdef struct centre_rows:
