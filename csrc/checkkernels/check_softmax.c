@@ -160,6 +160,59 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
 NNF_CHECK(softmax_qu8_rows, check_q8(c, twin, kernel, 0))
 NNF_CHECK(softmax_qs8_rows, check_q8(c, twin, kernel, 128))
 
+/* All widths, rows at the edges of blocks, codes far from and close to each other; tables of halves, whose sums may be
+ * powers of two, and at last of any powers. */
+static void check_narrow_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_softmax_narrow_q8_rows_fn slow = (nnf_softmax_narrow_q8_rows_fn)twin->fn;
+    const nnf_softmax_narrow_q8_rows_fn fast = (nnf_softmax_narrow_q8_rows_fn)kernel->fn;
+    static const size_t counts[] = {1, 3, 7, 8, 9, 15, 16, 17, 35, 400};
+    static const double decays[] = {0, 0.001, 0.05, 0.9, 40, 0.6931471805599453};
+    for (size_t n = 3; n <= NNF_SOFTMAX_NARROW; n++) {
+        for (size_t form = 0; form < 70; form++) {
+            const size_t rows = counts[form % 10], count = rows * n;
+            uint8_t *x = nnf_check_alloc(c, count), *expected = nnf_check_alloc(c, count);
+            uint8_t *actual = nnf_check_alloc(c, count);
+            int32_t *power = nnf_check_alloc(c, 4 * 512);
+            nnf_check_fill_bytes(c, power, 4 * 256);
+            for (int d = 0; d < 256; d++) {
+                if (form < 60)
+                    power[d] = (int32_t)fmin(nnf_exp_neg(-d * decays[form / 10]) * 2147483648.0, INT32_MAX);
+                else
+                    power[d] = d ? power[d] & INT32_MAX : INT32_MAX;
+                power[256 + d] = nnf_rdbpot(power[d], 12);
+            }
+            nnf_check_fill_bytes(c, x, count);
+            for (size_t i = 0; form % 2 && i < count; i++)
+                x[i] = (uint8_t)(125 + (x[i] & 7));
+            slow(rows, n, x, expected, power);
+            fast(rows, n, x, actual, power);
+            nnf_check_bytes(c, expected, actual, count);
+            fast(rows, n, x, x, power);
+            nnf_check_bytes(c, expected, x, count);
+            nnf_check_done(c, "rows=%zu n=%zu form=%zu", rows, n, form);
+        }
+    }
+    static const size_t widths[] = {3, 4, 5, 6, 7, 8, 9, 12, 16, 19, 24, 32};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        const size_t n = widths[i], count = 1024 * n;
+        uint8_t *x = nnf_check_alloc(c, count), *y = nnf_check_alloc(c, count);
+        int32_t *power = nnf_check_alloc(c, 4 * 512);
+        char label[32];
+        snprintf(label, sizeof label, "rows=1024 n=%zu", n);
+        for (int d = 0; d < 256; d++) {
+            power[d] = INT32_MAX >> (d / 8 < 31 ? d / 8 : 31);
+            power[256 + d] = nnf_rdbpot(power[d], 12);
+        }
+        nnf_check_fill_bytes(c, x, count);
+        NNF_BENCH(c, label, count, fast(1024, n, x, y, power));
+        nnf_check_done(c, "bench");
+    }
+}
+
+NNF_CHECK(softmax_narrow_qu8_rows, check_narrow_q8(c, twin, kernel))
+NNF_CHECK(softmax_narrow_qs8_rows, check_narrow_q8(c, twin, kernel))
+
 static void check_log_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_log_softmax_q8_rows_fn slow = (nnf_log_softmax_q8_rows_fn)twin->fn;

@@ -134,6 +134,24 @@ def test_codes(level, dtype, rows, n, decay, low, seed):
 
 @every_level
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("rows", [1, 3, 4, 6, 7, 15, 16, 17, 1500])
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 9, 19, 32])
+def test_many_rows_of_few_codes_are_taken_together(n, rows, dtype, level):
+    random = np.random.default_rng(n)
+    power = np.minimum(np.exp(-0.02 * np.arange(256)) * 2.0**31, 2**31 - 1).astype(np.int64)
+    power[230:] = 0
+    flip = 128 if dtype is np.int8 else 0
+    x = random.integers(0, 256, (rows, n)) // (random.integers(0, 2, (rows, 1)) * 31 + 1)
+    (found,) = run_all_ways(lambda: [SoftmaxQ8((0, 1), dtype is np.int8, rows, n, power)], [(x - flip).astype(dtype)],
+                            [(x.shape, dtype)], level)
+    assert np.array_equal(found.astype(np.int64) + flip, definition(x, power))
+    with at_level(level):
+        kernel = SoftmaxQ8((0, 1), dtype is np.int8, rows, n, power).kernel
+    assert ("narrow" in kernel) == (level.startswith("avx") and rows >= (4 if n <= 8 else 7))
+
+
+@every_level
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_all_pairs_of_codes(level, dtype):
     x = np.stack([codes.reshape(-1) for codes in np.meshgrid(np.arange(256), np.arange(256))], axis=1)
     power = np.minimum(np.exp(-0.02 * np.arange(256)) * 2.0**31, 2**31 - 1).astype(np.int64)

@@ -25,7 +25,11 @@ typedef nnf_softmax_narrow_f32_rows_fn nnf_log_softmax_narrow_f32_rows_fn;
  * qs8 rows read and write signed codes. */
 typedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512]);
 
-/* The same with int16 codes from -32768 on for y, in steps of 2^-16. */
+/* Many such rows of few codes: 3 <= n <= NNF_SOFTMAX_NARROW, any number of rows, one behind the other. */
+typedef void (*nnf_softmax_narrow_q8_rows_fn)(size_t rows, size_t n, const uint8_t *x, uint8_t *y,
+                                              const int32_t power[512]);
+
+/* One row of 8-bit codes with int16 codes from -32768 on for y, in steps of 2^-16. */
 typedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y, const int32_t power[512]);
 
 /* The logarithm of a softmax of 8-bit codes as LiteRT has it, n <= 4095; y in steps of 2^-4 below the highest code.

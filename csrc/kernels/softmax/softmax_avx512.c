@@ -51,3 +51,49 @@ static inline void store_codes(size_t count, uint8_t *y, S x)
 }
 
 #include "softmax/softmax_q8_simd.h"
+
+static inline S s32_up(S x, int bits) { return _mm512_slli_epi32(x, (unsigned)bits); }
+static inline S s32_down(S x, int bits) { return _mm512_srli_epi32(x, (unsigned)bits); }
+static inline S s32_up_each(S x, S bits) { return _mm512_sllv_epi32(x, bits); }
+static inline S s32_down_each(S x, S bits) { return _mm512_srlv_epi32(x, bits); }
+
+static inline S most_of_bytes(S x)
+{
+    x = u8_max(x, _mm512_rol_epi32(x, 16));
+    return u8_max(x, _mm512_rol_epi32(x, 8));
+}
+
+static inline S row_starts(size_t step)
+{
+    const S row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return s32_mul(row, s32_all((int32_t)step));
+}
+
+static inline S fours(const uint8_t *x, size_t step)
+{
+    return step == 4 ? u8_load_whole(x) : _mm512_i32gather_epi32(row_starts(step), x, 1);
+}
+
+static inline void put_fours(uint8_t *y, size_t step, S x)
+{
+    if (step == 4)
+        u8_store_whole(y, x);
+    else
+        _mm512_i32scatter_epi32(y, row_starts(step), x, 1);
+}
+
+static inline S threes(const uint8_t *x)
+{
+    const S place = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
+    const S order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+    return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(place, _mm512_maskz_loadu_epi32(0x0FFF, x)), order);
+}
+
+static inline void put_threes(uint8_t *y, S x)
+{
+    const S order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    const S place = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 3, 3, 3);
+    _mm512_mask_storeu_epi32(y, 0x0FFF, _mm512_permutexvar_epi32(place, _mm512_shuffle_epi8(x, order)));
+}
+
+#include "softmax/softmax_narrow_q8_simd.h"

@@ -2,7 +2,7 @@
  *   looked_up(table, S)        table[lane] of each lane, from 0 to 255
  *   s32_rounded(S, int shift)  lanes, none below 0, over 2^shift, 0 to 31, to nearest, ties up
  *   s32_first(S)               the first lane
- *   product_f0(S, S)           rounded products of lanes in F0, none below 0
+ *   product_f0(S, S)           nnf_srdhm of lanes, the lowest number in one of them only
  *   store_codes(count, y, S)   the lowest bytes of the first lanes, at most LANES */
 #ifndef NNF_SOFTMAX_Q8_SIMD_H
 #define NNF_SOFTMAX_Q8_SIMD_H

@@ -135,6 +135,18 @@ void nnf_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const 
     softmax(128, n, x, y, power);
 }
 
+void nnf_softmax_narrow_qu8_rows__scalar(size_t rows, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512])
+{
+    for (size_t row = 0; row < rows; row++)
+        softmax(0, n, x + row * n, y + row * n, power);
+}
+
+void nnf_softmax_narrow_qs8_rows__scalar(size_t rows, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[512])
+{
+    for (size_t row = 0; row < rows; row++)
+        softmax(128, n, x + row * n, y + row * n, power);
+}
+
 void nnf_log_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t distance[512])
 {
     log_softmax(0, n, x, y, distance);

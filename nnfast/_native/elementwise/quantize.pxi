@@ -233,7 +233,8 @@ cdef void run_quantize_ranges(const nnf_step *step, const nnf_run *run, int thre
 
 
 cdef class QuantizeRangesF32(Step):
-    """As QuantizeRowsF32, for rows whose ranges RangesF32 has found; slots x, RANGE_BYTES a row, codes, ROW_BYTES a row."""
+    """As QuantizeRowsF32, for rows whose ranges RangesF32 has found; slots x, RANGE_BYTES a row, codes, ROW_BYTES a
+    row."""
 
     cdef quantize_ranges p
 

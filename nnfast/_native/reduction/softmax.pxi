@@ -14,6 +14,8 @@ cdef extern from "softmax/softmax.h":
     ctypedef void (*nnf_softmax_narrow_f32_rows_fn)(size_t rows, size_t n, const float *x, float *y,
                                                     float beta) noexcept nogil
     ctypedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power) noexcept nogil
+    ctypedef void (*nnf_softmax_narrow_q8_rows_fn)(size_t rows, size_t n, const uint8_t *x, uint8_t *y,
+                                                   const int32_t *power) noexcept nogil
     ctypedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y,
                                                  const int32_t *power) noexcept nogil
 
@@ -39,13 +41,19 @@ cdef bint is_narrow(size_t rows, size_t n, size_t lanes):
     return lanes and 0 < n <= NNF_SOFTMAX_NARROW and 8 * rows >= used * ((rows + lanes - 1) // lanes * lanes)
 
 
+cdef bint are_narrow_codes(size_t rows, size_t n, size_t lanes):
+    # The same of rows of codes: at most 3 rows one by one, 6 of many codes, cost less than all lanes.
+    return lanes and 3 <= n <= NNF_SOFTMAX_NARROW and rows >= (4 if n <= 8 else 7)
+
+
 cdef int softmax_tiles(size_t rows, size_t n):
     return <int>min(1 + rows * n // SOFTMAX_GRAIN, rows, 64)
 
 
 cdef struct softmax:
-    nnf_softmax_f32_rows_fn floats              # one of the five
+    nnf_softmax_f32_rows_fn floats              # one of the six
     nnf_softmax_narrow_f32_rows_fn narrow
+    nnf_softmax_narrow_q8_rows_fn narrow_codes
     nnf_softmax_q8_rows_fn codes                # of the softmax or its logarithm
     nnf_softmax_q8_qs16_rows_fn codes_to_words
     nnf_softmax_qs16_rows_fn words
@@ -63,6 +71,9 @@ cdef void run_softmax(const nnf_step *step, const nnf_run *run, int thread, int 
     nnf_share(p.rows, thread, threads, &row, &last)
     if p.narrow != NULL:
         p.narrow(last - row, n, <const float *>x + row * n, <float *>y + row * n, p.beta)
+        return
+    if p.narrow_codes != NULL:
+        p.narrow_codes(last - row, n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.table)
         return
     for row in range(row, last):
         if p.floats != NULL:
@@ -138,11 +149,17 @@ cdef class SoftmaxQ8(Step):
     cdef pair_softmax pairs
 
     def __init__(self, slots, bint is_signed, size_t rows, size_t n, power):
-        cdef const nnf_kernel *row = pick(f"softmax_{'qs8' if is_signed else 'qu8'}_rows")
+        types = "qs8" if is_signed else "qu8"
+        cdef const nnf_kernel *row = pick(f"softmax_{types}_rows")
+        cdef const nnf_kernel *narrow = pick(f"softmax_narrow_{types}_rows")
         cdef const int32_t[::1] table = of_differences(power, power)
         self.keep = table
         self.p.table = &table[0]
-        self.p.codes = <nnf_softmax_q8_rows_fn>row.fn
+        if are_narrow_codes(rows, n, narrow.m):
+            row = narrow
+            self.p.narrow_codes = <nnf_softmax_narrow_q8_rows_fn>row.fn
+        else:
+            self.p.codes = <nnf_softmax_q8_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n
         self.work = rows * n
