@@ -185,7 +185,8 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
 {
     const int wanted = program->threads < threads ? program->threads : threads;
     nnf_history *history = wanted > 1 ? program->history : NULL;
-    const int most = history ? nnf_room_advised(&room, wanted, nnf_now_ns()) : wanted;
+    const int useful = history && !times_ns ? nnf_room_wanted(history, wanted) : wanted;
+    const int most = history && useful > 1 ? nnf_room_advised(&room, wanted, nnf_now_ns()) : useful;
     nnf_client *client = run->turn ? run->turn->gate->client : NULL;
     execution e = {.program = program, .run = *run, .threads = most, .granted = most, .times_ns = times_ns,
                    .spin_us = spin_us, .wanted = wanted, .history = history,

@@ -7,7 +7,10 @@ enum {
     MOST_PAUSE_NS = 256000000,
     LATE_NS = 300000,  /* beyond what waking a thread takes */
     AVERAGE_RUNS = 16, /* about as many runs make an average of recent ones */
-    TRIED_RUNS = 16    /* one of so many late runs has fewer threads tried */
+    TRIED_RUNS = 16,   /* one of so many late runs has fewer threads tried */
+    SHORT_NS = 1000000, /* of a run: a longer one gains by threads */
+    TRIAL_RUNS = 8,    /* on all threads first, then on one; and again the other way ... */
+    TRIAL_EVERY = 1024 /* ... one time in so many runs */
 };
 
 static int least_late(const nnf_room *room)
@@ -45,6 +48,18 @@ static int64_t average(int64_t *kept, int64_t value)
     return now;
 }
 
+int nnf_room_wanted(nnf_history *history, int wanted)
+{
+    const uint32_t run = __atomic_fetch_add(&history->runs, 1, __ATOMIC_RELAXED);
+    const int64_t full = __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
+    if (full > SHORT_NS)
+        return wanted;
+    if (run < 2 * TRIAL_RUNS)
+        return run < TRIAL_RUNS ? wanted : 1;
+    const bool alone = __atomic_load_n(&history->alone_ns, __ATOMIC_RELAXED) < full;
+    return alone != (run % TRIAL_EVERY < TRIAL_RUNS) ? 1 : wanted;
+}
+
 /* Whether the caller waited far longer than this program has it do: a thread that it waited for did not run. */
 static bool was_held_up(nnf_history *history, int64_t waited_ns)
 {
@@ -65,8 +80,10 @@ void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wante
                                            : __atomic_load_n(&history->fewer_ns, __ATOMIC_RELAXED);
     const int64_t full = threads == wanted ? average(&history->full_ns, ran_ns)
                                            : __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
-    if (threads <= 1)
+    if (threads <= 1) {
+        average(&history->alone_ns, ran_ns);
         return;
+    }
     bool late = was_held_up(history, waited_ns);
     if (late && fewer > full)
         late = __atomic_add_fetch(&history->held_up, 1, __ATOMIC_RELAXED) % TRIED_RUNS == 0;

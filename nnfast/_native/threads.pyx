@@ -37,6 +37,7 @@ cdef extern from "nnf/room.h":
 
     void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t waited_ns,
                         int64_t ran_ns, int64_t now_ns)
+    int nnf_room_wanted(nnf_history *history, int wanted)
     int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns)
     void nnf_room_judge(nnf_room *room, int threads, bint was_late, int64_t now_ns)
 
@@ -306,6 +307,9 @@ cdef class Room:
 
     def advised(self, int wanted, int64_t now_ns):
         return nnf_room_advised(&self.c, wanted, now_ns)
+
+    def wanted(self, int wanted):
+        return nnf_room_wanted(&self.history, wanted)
 
     def judge(self, int threads, bint was_late, int64_t now_ns):
         nnf_room_judge(&self.c, threads, was_late, now_ns)

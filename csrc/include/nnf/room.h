@@ -18,9 +18,15 @@ typedef struct nnf_room {
 typedef struct nnf_history {
     int64_t least_wait_ns;    /* of the caller for other threads; from 1 on, 0: no run yet */
     int64_t full_ns, fewer_ns; /* recent average of runs on all threads wanted, and on fewer; 0: none */
+    int64_t alone_ns;          /* likewise, on one */
     uint32_t held_up;          /* runs that were held up although fewer threads take longer */
+    uint32_t runs;
     bool had_fewer;            /* the last one ran on fewer */
 } nnf_history;
+
+/* Threads of those wanted that the next run of a program should take, room or not: one if that is faster, which short
+ * programs try in their first runs and at times again. Threads meet at each step, which takes longer than many steps do. */
+int nnf_room_wanted(nnf_history *history, int wanted);
 
 /* Threads of those wanted that a run should take now, at least 1. */
 int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns);
