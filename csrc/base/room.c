@@ -9,7 +9,8 @@ enum {
     AVERAGE_RUNS = 16, /* about as many runs make an average of recent ones */
     TRIED_RUNS = 16,   /* one of so many late runs has fewer threads tried */
     SHORT_NS = 1000000, /* of a run: a longer one gains by threads */
-    TRIAL_RUNS = 8,    /* on all threads first, then on one; and again the other way ... */
+    WARM_RUNS = 100,   /* until new threads have processors of their own */
+    TRIAL_RUNS = 16,   /* on all threads, then as many on one ... */
     TRIAL_EVERY = 1024 /* ... one time in so many runs */
 };
 
@@ -51,13 +52,25 @@ static int64_t average(int64_t *kept, int64_t value)
 int nnf_room_wanted(nnf_history *history, int wanted)
 {
     const uint32_t run = __atomic_fetch_add(&history->runs, 1, __ATOMIC_RELAXED);
-    const int64_t full = __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
-    if (full > SHORT_NS)
+    if (run < WARM_RUNS)
         return wanted;
-    if (run < 2 * TRIAL_RUNS)
-        return run < TRIAL_RUNS ? wanted : 1;
-    const bool alone = __atomic_load_n(&history->alone_ns, __ATOMIC_RELAXED) < full;
-    return alone != (run % TRIAL_EVERY < TRIAL_RUNS) ? 1 : wanted;
+    const uint32_t at = (run - WARM_RUNS) % TRIAL_EVERY;
+    const int64_t full = __atomic_load_n(&history->tried_full_ns, __ATOMIC_RELAXED);
+    const int64_t alone = __atomic_load_n(&history->tried_alone_ns, __ATOMIC_RELAXED);
+    if (at == 0)
+        __atomic_store_n(&history->tried_full_ns, 0, __ATOMIC_RELAXED);
+    if (at < TRIAL_RUNS || full > SHORT_NS)
+        return wanted;
+    if (at == TRIAL_RUNS)
+        __atomic_store_n(&history->tried_alone_ns, 0, __ATOMIC_RELAXED);
+    return at < 2 * TRIAL_RUNS || (alone && alone < full) ? 1 : wanted;
+}
+
+static void keep_least(int64_t *kept, int64_t value)
+{
+    const int64_t before = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    if (!before || value < before)
+        __atomic_store_n(kept, value, __ATOMIC_RELAXED);
 }
 
 /* Whether the caller waited far longer than this program has it do: a thread that it waited for did not run. */
@@ -80,8 +93,10 @@ void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wante
                                            : __atomic_load_n(&history->fewer_ns, __ATOMIC_RELAXED);
     const int64_t full = threads == wanted ? average(&history->full_ns, ran_ns)
                                            : __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
+    if (threads == wanted)
+        keep_least(&history->tried_full_ns, ran_ns);
     if (threads <= 1) {
-        average(&history->alone_ns, ran_ns);
+        keep_least(&history->tried_alone_ns, ran_ns);
         return;
     }
     bool late = was_held_up(history, waited_ns);

@@ -18,7 +18,7 @@ typedef struct nnf_room {
 typedef struct nnf_history {
     int64_t least_wait_ns;    /* of the caller for other threads; from 1 on, 0: no run yet */
     int64_t full_ns, fewer_ns; /* recent average of runs on all threads wanted, and on fewer; 0: none */
-    int64_t alone_ns;          /* likewise, on one */
+    int64_t tried_full_ns, tried_alone_ns; /* least of the runs on all threads and on one since it was tried; 0: none */
     uint32_t held_up;          /* runs that were held up although fewer threads take longer */
     uint32_t runs;
     bool had_fewer;            /* the last one ran on fewer */
