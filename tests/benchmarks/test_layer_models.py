@@ -1,4 +1,4 @@
-"""The models of single layers that ci/layer_models.py and ci/layer_models_tflite.py write."""
+"""The models of single layers that ci/layer_models.py, ci/layer_models_tflite.py and ci/layer_sizes_tflite.py write."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ import nnfast
 from helpers.tree import ROOT
 
 
-def written(script, folder):
-    subprocess.run([sys.executable, ROOT / "ci" / script, folder], check=True, capture_output=True)
+def written(script, folder, *arguments):
+    subprocess.run([sys.executable, ROOT / "ci" / script, folder, *arguments], check=True, capture_output=True)
     return sorted(folder.iterdir())
 
 
@@ -44,3 +44,19 @@ def test_each_tflite_layer_is_left_to_kernels(tmp_path):
     slow = {path.stem for path in files
             if any(row["kernel"] == "numpy" for row in device.prepare(nnfast.load(path)).explain().rows)}
     assert slow == {"mean_space_int16"}
+
+
+@pytest.mark.parametrize("group", ["groups", "pool", "softmax", "order"])
+def test_layers_of_each_size_are_exact(group, tmp_path):
+    """Bytes are those of the numpy definitions, and none is left to these."""
+    device, definitions = nnfast.Device(num_threads=2), nnfast.Device(without_passes=["native_kernels"])
+    files = written("layer_sizes_tflite.py", tmp_path, "--only", group)
+    files = [path for path in files if path.stem.endswith("_int8")]
+    assert len(files) > 9
+    for path in files:
+        prepared = device.prepare(nnfast.load(path))
+        assert all(row["kernel"] != "numpy" for row in prepared.explain().rows), path.name
+        inputs = [np.random.default_rng(3).integers(-128, 128, info.shape).astype(np.int8) for info in prepared.inputs]
+        wanted = definitions.prepare(nnfast.load(path)).run(inputs)
+        for found, expected in zip(prepared.run(inputs), wanted, strict=True):
+            np.testing.assert_array_equal(found, expected, path.name)
