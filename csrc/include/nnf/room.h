@@ -25,7 +25,8 @@ typedef struct nnf_history {
 } nnf_history;
 
 /* Threads of those wanted that the next run of a program should take, room or not: one if that is faster, which short
- * programs try in their first runs and at times again. Threads meet at each step, which takes longer than many steps do. */
+ * programs try behind their first runs, and at times again. Threads meet at each step, which takes longer than many
+ * steps do. */
 int nnf_room_wanted(nnf_history *history, int wanted);
 
 /* Threads of those wanted that a run should take now, at least 1. */
