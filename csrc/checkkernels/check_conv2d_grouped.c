@@ -12,7 +12,7 @@ typedef struct problem {
     nnf_conv2d_groups in;
     size_t rows, taps, ldc;
     nnf_conv2d_q8_scheme scheme;
-    const uint8_t *weights;
+    const uint8_t *weights, *const *pixels; /* pixels: codes under each tap of each row */
     nnf_conv2d_grouped_q8_tile tile;
 } problem;
 
@@ -33,12 +33,30 @@ static void fill(nnf_check *c, problem *p, bool any)
                                        .input_zero_point = (int32_t)nnf_check_below(c, 256),
                                        .bias = bias, .multiplier = multiplier, .exponent = exponent};
     p->tile = (nnf_conv2d_grouped_q8_tile){
-        .rows = p->rows, .taps = p->taps, .in = p->in, .from = nnf_check_below(c, 2) ? 0x80 : 0, .ldc = p->ldc,
+        .rows = p->rows, .taps = p->taps, .in = p->in, .ldc = p->ldc,
         .zero_point = (int32_t)nnf_check_below(c, 256),
         .lo = nnf_check_below(c, 2) ? 0 : (int32_t)nnf_check_below(c, 100),
         .hi = nnf_check_below(c, 2) ? 255 : 156 + (int32_t)nnf_check_below(c, 100),
         .flip = nnf_check_below(c, 2) ? 0x80 : 0,
     };
+}
+
+/* Inputs as a kernel reads them, those of each address between guards of its own. */
+static const void *const *inputs(nnf_check *c, const problem *p, size_t k)
+{
+    const size_t count = p->taps * ROWS, channels = p->in.groups * p->in.depth;
+    const void **a = nnf_check_alloc(c, count * sizeof *a);
+    for (size_t i = 0; i < count; i++) {
+        void *to = nnf_check_alloc(c, channels * nnf_conv2d_grouped_item(k));
+        for (size_t j = 0; j < channels; j++) {
+            if (k == 4)
+                ((uint8_t *)to)[j] = p->pixels[i][j];
+            else
+                ((uint16_t *)to)[j] = p->pixels[i][j];
+        }
+        a[i] = to;
+    }
+    return a;
 }
 
 static void run(nnf_check *c, const nnf_kernel *kernel, problem *p, uint8_t *y)
@@ -47,6 +65,7 @@ static void run(nnf_check *c, const nnf_kernel *kernel, problem *p, uint8_t *y)
     const size_t bytes = nnf_pack_conv2d_grouped_q8_size(&p->in, p->taps, n, k);
     unsigned char *w = nnf_check_alloc(c, bytes);
     nnf_pack_conv2d_grouped_q8(&p->in, p->taps, n, k, p->weights, &p->scheme, w);
+    p->tile.a = inputs(c, p, k);
     p->tile.w = (const int32_t *)w;
     p->tile.c = y;
     ((nnf_conv2d_grouped_qu8_qs8c_nhwc_fn)kernel->fn)(&p->tile);
@@ -62,7 +81,7 @@ static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
         nnf_check_fill_bytes(c, a[i], channels);
     }
     fill(c, &p, any);
-    p.tile.a = (const uint8_t *const *)a;
+    p.pixels = (const uint8_t *const *)a;
     uint8_t *expected = nnf_check_alloc(c, p.rows * p.ldc), *actual = nnf_check_alloc(c, p.rows * p.ldc);
     memset(expected, 0, p.rows * p.ldc);
     memset(actual, 0, p.rows * p.ldc);
@@ -76,15 +95,17 @@ static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
 static void bench(nnf_check *c, const nnf_kernel *kernel, nnf_conv2d_groups in)
 {
     problem p = {.in = in, .rows = ROWS, .taps = 9, .ldc = in.groups * in.units};
-    const size_t channels = in.groups * in.depth;
-    const uint8_t **a = nnf_check_alloc(c, p.taps * ROWS * sizeof *a);
-    uint8_t *x = nnf_check_alloc(c, p.taps * ROWS * channels), *y = nnf_check_alloc(c, p.rows * p.ldc);
+    const size_t count = p.taps * ROWS, pixel = in.groups * in.depth * nnf_conv2d_grouped_item((size_t)kernel->k);
+    uint8_t *x = nnf_check_alloc(c, count * pixel), *y = nnf_check_alloc(c, p.rows * p.ldc);
+    const uint8_t **pixels = nnf_check_alloc(c, count * sizeof *pixels);
+    const void **a = nnf_check_alloc(c, count * sizeof *a);
     char label[64];
-    for (size_t i = 0; i < p.taps * ROWS; i++)
-        a[i] = x + i * channels;
+    for (size_t i = 0; i < count; i++)
+        a[i] = pixels[i] = x + i * pixel;
     fill(c, &p, false);
-    p.tile.a = a;
+    p.pixels = pixels;
     run(c, kernel, &p, y);
+    p.tile.a = a;
     snprintf(label, sizeof label, "%zux%zux%zu", in.groups, in.depth, in.units);
     NNF_BENCH(c, label, p.rows * p.taps * in.groups * in.depth * in.units,
               ((nnf_conv2d_grouped_qu8_qs8c_nhwc_fn)kernel->fn)(&p.tile));
@@ -113,5 +134,31 @@ void nnf_check_conv2d_grouped_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin
         bench(c, kernel, (nnf_conv2d_groups){4, 24, 24});
         bench(c, kernel, (nnf_conv2d_groups){2, 32, 32});
         bench(c, kernel, (nnf_conv2d_groups){4, 64, 64});
+    }
+}
+
+void nnf_check_conv2d_grouped_inputs_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const size_t item = nnf_conv2d_grouped_item((size_t)kernel->k);
+    for (size_t n = 0; n < 200; n++) {
+        uint8_t *x = nnf_check_alloc(c, n), *codes = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n * item);
+        uint8_t *actual = nnf_check_alloc(c, n * item);
+        const uint8_t flip = nnf_check_below(c, 2) ? 0x80 : 0;
+        nnf_check_fill_bytes(c, x, n);
+        ((nnf_conv2d_grouped_inputs_qu8_flat_fn)twin->fn)(n, x, flip, codes);
+        for (size_t i = 0; i < n; i++) {
+            const uint16_t word = codes[i];
+            memcpy(expected + i * item, &word, item);
+        }
+        ((nnf_conv2d_grouped_inputs_qu8_flat_fn)kernel->fn)(n, x, flip, actual);
+        nnf_check_bytes(c, expected, actual, n * item);
+        nnf_check_done(c, "n=%zu flip=%u", n, flip);
+    }
+    if (c->bench) {
+        enum { COUNT = 16384 };
+        uint8_t *x = nnf_check_alloc(c, COUNT), *y = nnf_check_alloc(c, COUNT * item);
+        nnf_check_fill_bytes(c, x, COUNT);
+        NNF_BENCH(c, "16384", COUNT, ((nnf_conv2d_grouped_inputs_qu8_flat_fn)kernel->fn)(COUNT, x, 0x80, y));
+        nnf_check_done(c, "bench");
     }
 }

@@ -37,7 +37,7 @@ from ..model.records import (
 from ..model.restored import model_of
 from .arguments import plain_keys, plain_shapes
 
-MODEL_MAGIC, DATA_MAGIC = b"NNFMDL09", b"NNFDAT09"
+MODEL_MAGIC, DATA_MAGIC = b"NNFMDL10", b"NNFDAT10"
 MAX_HEAD = 1 << 24
 """Size limit of a model file in bytes: enough for some tens of thousands of operations."""
 

@@ -315,8 +315,12 @@ def emit_grouped(node, b, matrix, win, groups):
 
     packed = b.packed([weights], np.uint8, pack,
                       lambda found: conv.fits_grouped_q8(found, groups, channels, units, prod(win.filter)))
-    b.emit(conv.Conv2dGroupedQ8((b.slot(source), b.const(packed), b.slot(node.outputs[0])), win, batch, channels,
-                                units, groups, source.zero_point, requantize.codes(node), signed))
+    inputs, item, count = b.slot(source), conv.grouped_q8_item(signed), prod(source.shape)
+    if item:
+        codes, inputs = inputs, b.temp(count * item)
+        b.emit(conv.GroupedInputs((codes, inputs), count, signed))
+    b.emit(conv.Conv2dGroupedQ8((inputs, b.const(packed), b.slot(node.outputs[0])), win, batch, channels, units, groups,
+                                source.zero_point, requantize.codes(node), signed))
     return True
 
 

@@ -20,7 +20,7 @@ TYPES = ((F32, F32), (Q8, Q8), (Q8, PC), (Q8S, Q8S), (Q8S, PC))
 KERNELS = {"strided copy", "nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc", "nnf_conv2d_qs8_qs8c_nhwc",
            "nnf_conv2d_narrow_f32_nhwc", "nnf_conv2d_narrow_qu8_qs8c_nhwc", "nnf_conv2d_line_f32_nhwc",
            "nnf_conv2d_lines_qu8_qs8c_nhwc", "nnf_conv2d_lines_qs8_qs8c_nhwc", "nnf_conv2d_grouped_qu8_qs8c_nhwc",
-           "nnf_conv2d_few_qu8_qs8c_nhwc"}
+           "nnf_conv2d_grouped_inputs_qu8_flat", "nnf_conv2d_few_qu8_qs8c_nhwc"}
 
 
 def build(name, types, shapes, scalars, seed):
@@ -113,8 +113,9 @@ def test_groups_of_few_channels(types, groups, depth, units, size, strides, batc
     node, data = build("GROUPED_CONV_2D", types, shapes, ints(1, 0, 1, 1, *strides, groups, 1), groups)
     check(node, data)
     if kernels.level() != "scalar" and conv.grouped_q8_suits(groups, groups * depth, groups * units):
-        (step,) = run_native(node, data)[1]
+        *before, step = run_native(node, data)[1]
         assert step.kernel.startswith("nnf_conv2d_grouped_qu8_qs8c_nhwc")
+        assert len(before) == bool(conv.grouped_q8_item(types[0] == Q8S))
 
 
 @pytest.mark.parametrize("units, has_places", [(4, True), (16, False)])

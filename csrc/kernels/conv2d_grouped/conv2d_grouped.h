@@ -16,15 +16,21 @@ typedef struct nnf_conv2d_groups {
     size_t groups, depth, units;
 } nnf_conv2d_groups;
 
+/* What kernels that take k codes at once read, from codes x: y[i] = flip ^ x[i], as bytes for k = 4 and as words for
+ * k = 2. Reads n codes and writes as many. */
+typedef void (*nnf_conv2d_grouped_inputs_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t flip, void *y);
+
+/* Bytes of one of them. */
+static inline size_t nnf_conv2d_grouped_item(size_t k) { return 4 / k; }
+
 /* One tile of 8-bit codes, weights without zero point: with j of group g
  * c[i][j] = flip ^ clamp(MBQM(bias[j] + sum over taps t and k < depth of
- * (from ^ a[t * NNF_CONV2D_GROUPED_ROWS + i][g * depth + k]) * weight[j][t][k], multiplier[j], exponent[j]) + zero_point,
- * lo, hi). Reads exactly groups x depth codes of each address. */
+ * a[t * NNF_CONV2D_GROUPED_ROWS + i][g * depth + k] * weight[j][t][k], multiplier[j], exponent[j]) + zero_point, lo, hi).
+ * Reads exactly groups x depth inputs of addresses, of rows that are not there too. */
 typedef struct nnf_conv2d_grouped_q8_tile {
     size_t rows, taps; /* 1..NNF_CONV2D_GROUPED_ROWS, >= 1 */
     nnf_conv2d_groups in;
-    const uint8_t *const *a;
-    uint8_t from;     /* 0x80 where the codes are signed */
+    const void *const *a;
     const int32_t *w; /* packed for the kernel, 64-byte aligned */
     uint8_t *c;
     size_t ldc;

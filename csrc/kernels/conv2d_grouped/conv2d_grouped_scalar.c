@@ -4,6 +4,13 @@
 
 enum { N = 16, K = 4 };
 
+void nnf_conv2d_grouped_inputs_qu8_flat__scalar(size_t n, const uint8_t *x, uint8_t flip, void *y)
+{
+    uint8_t *to = y;
+    for (size_t i = 0; i < n; i++)
+        to[i] = x[i] ^ flip;
+}
+
 /* Codes of a row's channels from `first` on, of one panel. */
 static void run_row(const nnf_conv2d_grouped_q8_tile *t, const int32_t *panel, size_t first, size_t row)
 {
@@ -14,10 +21,11 @@ static void run_row(const nnf_conv2d_grouped_q8_tile *t, const int32_t *panel, s
         const int8_t *w = (const int8_t *)(which + places);
         uint32_t sum = (uint32_t)header[NNF_CONV2D_Q8_BIAS * width];
         for (size_t tap = 0; tap < t->taps; tap++) {
-            const uint8_t *a = t->a[tap * NNF_CONV2D_GROUPED_ROWS + row] + nnf_conv2d_grouped_base(&t->in, first);
+            const uint8_t *pixel = t->a[tap * NNF_CONV2D_GROUPED_ROWS + row];
+            const uint8_t *a = pixel + nnf_conv2d_grouped_base(&t->in, first);
             for (size_t s = 0; s < steps; s++, w += 4 * width) {
                 for (size_t k = 0; k < K; k++)
-                    sum += (uint32_t)((a[K * (places ? (size_t)which[s * width] : s) + k] ^ t->from) * w[k]);
+                    sum += (uint32_t)(a[K * (places ? (size_t)which[s * width] : s) + k] * w[k]);
             }
         }
         const int exponent = header[NNF_CONV2D_Q8_LEFT * width] - header[NNF_CONV2D_Q8_RIGHT * width];
