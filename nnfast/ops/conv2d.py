@@ -240,7 +240,7 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
         slots = constant(lambda: np.concatenate([bias, matrix.value().ravel()]).view(np.uint8),
                          4 * units * (size[1] + 1))
         b.emit(conv.Conv2dNarrowF32(slots, *shape, *clamp, place))
-    elif place is None and not matrix.is_turned and b.in_bf16(source) and conv.bf16_suits(win, depth):
+    elif place is None and not matrix.is_turned and b.in_bf16(source) and conv.bf16_suits(win, depth, shape[3]):
         slots = constant(lambda: conv.pack_conv2d_bf16(matrix.value(), bias, win, batch, b.threads),
                          conv.packed_bytes_bf16(win, batch, depth, units))
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
@@ -254,7 +254,7 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
     else:
         slots = constant(lambda: conv.pack_conv2d_f32(matrix.value(), bias, groups, b.threads),
                          conv.packed_bytes_conv2d(*size, False))
-        if place is None and conv.line_suits(win, depth):
+        if place is None and conv.line_suits(win, depth, shape[3]):
             b.emit(conv.Conv2dLineF32(slots, *shape, *clamp))
         else:
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))

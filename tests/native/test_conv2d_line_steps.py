@@ -17,6 +17,9 @@ CASES = [
     (1, (3, 40), 4, 8, (3, 4), (1, 3), 1, (2, 0, 2, 0)),
     (1, (4, 400), 3, 16, (3, 3), (1, 1), 1, (1, 1, 1, 1)),  # rows too long to copy
     (2, (3, 20), 2, 8, (2, 3), (1, 1), 1, (0, 7, 0, 9)),  # windows that lie in the padding
+    (2, (3, 20), 9, 9, (1, 1), (1, 1), 1, (0, 0, 0, 0)),
+    (1, (7, 33), 31, 12, (1, 1), (2, 2), 1, (0, 0, 0, 0)),
+    (1, (2, 13), 12, 31, (1, 1), (1, 1), 1, (1, 2, 0, 1)),
 ]
 
 
@@ -37,7 +40,7 @@ def test_equals_float64(case, level):
     bias = rng.standard_normal(units).astype(np.float32)
     x[0, 0, -1, 0] = np.nan
     with at_level(level):
-        assert line_suits(win, channels)
+        assert line_suits(win, channels, units)
         packed = pack_conv2d_f32(filter_.reshape(units, -1), bias)
     shape = [((batch, *win.output, units), np.float32)]
     actual = run_all_ways(lambda: [Conv2dLineF32((0, 1, 2), win, batch, channels, units, -8, 8)], [x, packed], shape,
@@ -54,7 +57,11 @@ def test_equals_float64(case, level):
 
 def test_suits():
     win = geometry((28, 28), (3, 3), (2, 2), 1, (0, 0, 1, 1))
-    assert line_suits(win, 3)
-    assert not line_suits(win, 32)
-    assert not line_suits(geometry((20, 20), (3, 3), (2, 2), 1, (0, 0, 1, 1)), 3)
-    assert not line_suits(geometry((28, 28), (3, 1), (1, 1), 1, (0, 0, 0, 0)), 3)
+    assert line_suits(win, 3, 64)
+    assert not line_suits(win, 32, 64)
+    assert not line_suits(geometry((20, 20), (3, 3), (2, 2), 1, (0, 0, 1, 1)), 3, 8)
+    assert not line_suits(geometry((28, 28), (3, 1), (1, 1), 1, (0, 0, 0, 0)), 3, 8)
+    thin = geometry((28, 28), (1, 1), (1, 1), 1, (0, 0, 0, 0))
+    assert line_suits(thin, 31, 32)
+    assert not line_suits(thin, 31, 33)
+    assert not line_suits(thin, 32, 32)

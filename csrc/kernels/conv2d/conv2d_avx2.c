@@ -15,9 +15,19 @@ INLINE void add_product(__m256 *sum, __m256 x, __m256 w)
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(w));
 }
 
-/* The first columns of a tile whose panel is not full: it was stored as a whole, in which no store asks how many. */
+/* The first columns of a tile whose panel is not full: it was stored as a whole, in which no store asks how many. Of more
+ * than one vector the second store begins earlier. */
 INLINE void store_columns(const __m256 whole[M][2], int rows, int vectors, size_t columns, float *c, size_t ldc)
 {
+    if (vectors == 2) {
+        const float *tail = (const float *)whole + columns - 8;
+NNF_UNROLL
+        for (int i = 0; i < rows; i++, c += ldc) {
+            _mm256_storeu_ps(c, whole[i][0]);
+            _mm256_storeu_ps(c + columns - 8, _mm256_loadu_ps(tail + 8 * vectors * i));
+        }
+        return;
+    }
     for (int i = 0; i < rows; i++, c += ldc) {
         for (int v = 0; v < vectors; v++)
             nnf_store_f32_avx2(c + 8 * v, (ptrdiff_t)columns - 8 * v, whole[i][v]);

@@ -264,10 +264,10 @@ cdef size_t spread_pixel(window, size_t batch, size_t channels) except? 0:
     return pixel
 
 
-def bf16_suits(window, size_t channels):
+def bf16_suits(window, size_t channels, size_t units):
     """Whether products in bfloat16 are there and worth their error: not with windows so small that gathering them is
     most of the time."""
-    return bf16_available() and not (prod(window.filter) * channels <= 32 and line_suits(window, channels))
+    return bf16_available() and not (prod(window.filter) * channels <= 32 and line_suits(window, channels, units))
 
 
 cdef class Conv2dBf16(Step):

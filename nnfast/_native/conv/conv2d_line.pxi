@@ -1,8 +1,8 @@
 """Step of a float32 CONV_2D of an image with few channels, output row by output row (csrc/kernels/conv2d/conv2d.h).
 
 The windows of an output row lie evenly in each input row, and a filter row is one run of columns times channels: the
-kernel needs one address for each. Where windows cross the left or right border, they are copied with their padding, or
-the whole input rows are, if that is less.
+kernel needs one address for each; a 1x1 filter has one for a whole row. Where windows cross the left or right border,
+they are copied with their padding, or the whole input rows are, if that is less.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -34,6 +34,7 @@ cdef extern from "conv2d/conv2d.h":
 
 cdef enum:
     LINE_NARROW = 12     # outputs of a row below which tiles over several rows are better
+    LINE_UNITS = 32      # of 1x1 filters, beyond which tiles are better: then their addresses are the least of the work
     LINE_COPIES = 8192   # floats of all input rows with padding, at most
 
 
@@ -48,10 +49,12 @@ cdef struct conv2d_line:
     float lo, hi
 
 
-def line_suits(window, size_t channels):
+def line_suits(window, size_t channels, size_t units):
     """Whether a convolution can and should run as this step."""
-    return channels < SHALLOW and window.filter[1] > 1 and window.dilation[1] == 1 and window.output[1] >= LINE_NARROW \
-        and pick("conv2d_line_f32_nhwc").isa == pick("conv2d_f32_nhwc").isa
+    if pick("conv2d_line_f32_nhwc").isa != pick("conv2d_f32_nhwc").isa:
+        return False
+    return channels < SHALLOW and window.dilation[1] == 1 and window.output[1] >= LINE_NARROW \
+        and (window.filter[1] > 1 or window.filter[0] == 1 and units <= LINE_UNITS)
 
 
 cdef void draw(const conv2d_line *p, const float *const *a, size_t count, const float *w, float *y) noexcept nogil:
@@ -186,6 +189,7 @@ cdef class Conv2dLineF32(Step):
         self.work = <double>batch * p.y.out * p.x.out * units * p.y.taps * p.depth
         self.tiles = <int>min(<double>batch * p.y.out, self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
+        self.even(batch * p.y.out, window.filter == window.stride == (1, 1) and window.output == window.input)
         self.bind(run_line, p, slots, row.name.decode())
         if batch == 1:
             self.bands(band_line, p.y, sizeof(float) * p.x.size * channels, sizeof(float) * p.x.out * units)

@@ -43,7 +43,7 @@ class Conv2dF32(ConvolutionF32):
 
 class Conv2dLineF32(ConvolutionF32):
     def reach(self, plan):
-        require(conv.line_suits(self.window, self.channels), "a window for another kernel")
+        require(conv.line_suits(self.window, self.channels, self.units), "a window for another kernel")
         return self.accesses(plan)
 
 
