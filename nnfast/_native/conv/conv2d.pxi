@@ -20,6 +20,7 @@ from .engine import aligned_bytes
 cdef enum:
     SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
     OWN = 24                # output pixels of a thread from which on it may read all weights; twice as many for large
+    LEAST = 4               # tiles that a panel of streamed weights meets, however deep: rows cost less than weights
     HIGH = 4                # rows of a tile above which its height no longer decides how it adds: see the kernels
 
 
@@ -216,7 +217,7 @@ cdef class Conv2dF32(Step):
         if self.p.streamed:
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m
-            self.p.s.group = max(1, min(self.p.s.tiles, sizes.conv_rows // near))
+            self.p.s.group = min(self.p.s.tiles, max(LEAST, sizes.conv_rows // near))
         self.p.beside = self.p.place.groups > 1 and self.p.s.panels == 1 and not g.plain and g.across == 1
         outside = self.p.depth + ((self.p.place.groups - 1) * self.p.place.group if self.p.beside else 0)
         zeros = aligned_bytes(outside * sizeof(float))
