@@ -57,8 +57,8 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
                 .a = p->x + i * p->lda, .lda = p->lda, .offset = p->offset ? p->offset + i : NULL,
                 .w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + (i * p->columns + j) * size_q8(kernel), .ldc = p->columns,
-                .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi, .flip = p->flip, .values = &values,
-                .scale = p->scale + j,
+                .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi, .flip = p->flip,
+                .streamed = (uint8_t)nnf_check_below(c, 2), .values = &values, .scale = p->scale + j,
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
         }

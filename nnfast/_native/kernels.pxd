@@ -24,7 +24,7 @@ cdef extern from "nnf/tuning.h":
         size_t conv_weights, conv_rows, conv_streamed, conv_prefetch, conv_own_weights
         size_t winograd_near, winograd_roomy, winograd_many, winograd_nearest, winograd_few
         size_t bf16_near, bf16_tall, bf16_slice, bf16_nearest, bf16_nearer, bf16_prefetch
-        size_t q8_near, q8_tall, q8_light, lines_near
+        size_t q8_near, q8_tall, q8_streamed, q8_light, lines_near
 
 # Sizes that follow from the caches of this machine.
 cdef const nnf_tuning *tuning() except NULL

@@ -179,6 +179,7 @@ typedef struct nnf_conv2d_q8_tile {
     size_t ldc;
     int32_t zero_point, lo, hi; /* of the output, 0..255 */
     uint8_t flip;               /* 0x80 when the output is signed */
+    uint8_t streamed;           /* weights come from beyond level 2: a kernel may fetch those that it wants next */
     const nnf_conv2d_q8_values *values;
     const double *scale; /* of each column, where sums are rounded once */
 } nnf_conv2d_q8_tile;

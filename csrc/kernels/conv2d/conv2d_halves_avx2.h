@@ -53,6 +53,7 @@ typedef struct part {
     const int32_t *from;
     size_t step;
     int32_t *sum;
+    ptrdiff_t ahead; /* bytes to the weights that are wanted next, which the first rows fetch; 0: none */
 } part;
 
 static const int16_t ONE[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -99,9 +100,10 @@ INLINE void halves_of(const part *p, size_t at, size_t row, const int vectors, c
     *w = (const __m256i *)(p->w + at * (size_t)(8 * vectors));
 }
 
-INLINE void multiply_halves(const part *p, size_t row, const int rows, const int vectors)
+INLINE void multiply_halves(const part *p, size_t row, const int rows, const int vectors, const bool streams)
 {
     const size_t count = p->count;
+    const ptrdiff_t ahead = streams ? p->ahead : 0;
     const uint8_t *a[2];
     const __m256i *w[2];
     __m256i s[TWO][2];
@@ -110,10 +112,13 @@ INLINE void multiply_halves(const part *p, size_t row, const int rows, const int
     for (; b + 2 <= count; b += 2) {
         halves_of(p, p->blocks[b], row, vectors, a, w);
         halves_of(p, p->blocks[b + 1], row, vectors, a + 1, w + 1);
+        nnf_conv2d_fetch(w[0], ahead, (size_t)(8 * vectors));
+        nnf_conv2d_fetch(w[1], ahead, (size_t)(8 * vectors));
         add_halves(s, a, w, rows, vectors, 2 * BLOCK);
     }
     if (b < count) {
         halves_of(p, p->blocks[b], row, vectors, a, w);
+        nnf_conv2d_fetch(w[0], ahead, (size_t)(8 * vectors));
         add_halves(s, a, w, rows, vectors, BLOCK);
     }
     if (p->tail)
@@ -124,13 +129,18 @@ INLINE void multiply_halves(const part *p, size_t row, const int rows, const int
 }
 
 /* All rows, by twos. */
-INLINE void multiply_twos(const part *p, const int vectors)
+INLINE void multiply_twos(const part *p, const int vectors, const bool streams)
 {
     const size_t all = p->tile->rows;
-    for (size_t row = 0; row + 2 <= all; row += 2)
-        multiply_halves(p, row, 2, vectors);
+    size_t row = 0;
+    if (streams && all > 1) {
+        multiply_halves(p, 0, 2, vectors, true);
+        row = 2;
+    }
+    for (; row + 2 <= all; row += 2)
+        multiply_halves(p, row, 2, vectors, false);
     if (all % 2)
-        multiply_halves(p, all - 1, 1, vectors);
+        multiply_halves(p, all - 1, 1, vectors, false);
 }
 
 #endif

@@ -125,8 +125,10 @@ INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, cons
 }
 
 /* The next `rows` rows; goes on to those behind them. */
-INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int vectors, const int each)
+INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int vectors, const int each,
+                           const bool streams)
 {
+    const ptrdiff_t ahead = streams ? p->ahead : 0;
     __m256i s[THREE][2];
     nnf_pairs_load(s, p->from, p->step, rows, vectors);
     for (size_t b = 0; b < p->count; b++) {
@@ -136,6 +138,7 @@ INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int 
         size_t ld = lda;
         /* Else gcc keeps an address for each code of each row, on the stack. */
         __asm__("" : "+r"(block), "+r"(ld));
+        nnf_conv2d_fetch(w, ahead, (size_t)(8 * vectors));
         NNF_UNROLL
         for (int g = 0; g < BLOCK; g += each)
             add_groups(s, block + 4 * g, ld, w + g * vectors, rows, vectors, each);
@@ -151,15 +154,23 @@ INLINE void multiply_bytes(part *p, const size_t lda, const int rows, const int 
 }
 
 /* All rows, more than FEW: by threes, and as many twos as that takes. */
-INLINE void multiply_rows(const part *of, const int vectors, const int each)
+INLINE void multiply_rows(const part *of, const int vectors, const int each, const bool streams)
 {
     part p = *of; /* which no store to the sums can change */
     const size_t lda = p.tile->lda, all = p.tile->rows;
     const size_t twos = (THREE - all % THREE) % THREE, threes = (all - 2 * twos) / THREE;
-    for (size_t i = 0; i < threes; i++)
-        multiply_bytes(&p, lda, 3, vectors, each);
-    for (size_t i = 0; i < twos; i++)
-        multiply_bytes(&p, lda, 2, vectors, each);
+    size_t i = 0, j = 0;
+    if (streams && threes) {
+        multiply_bytes(&p, lda, 3, vectors, each, true);
+        i = 1;
+    } else if (streams) {
+        multiply_bytes(&p, lda, 2, vectors, each, true);
+        j = 1;
+    }
+    for (; i < threes; i++)
+        multiply_bytes(&p, lda, 3, vectors, each, false);
+    for (; j < twos; j++)
+        multiply_bytes(&p, lda, 2, vectors, each, false);
 }
 
 /* A group of `rows` rows of cut codes. */
@@ -172,11 +183,12 @@ INLINE void add_one(__m256i s[HIGH][2], const uint8_t *a, const __m256i *w, cons
 }
 
 /* Cut codes, group by group. */
-INLINE void multiply_ones(const part *p, size_t row, const int rows, const int vectors)
+INLINE void multiply_ones(const part *p, size_t row, const int rows, const int vectors, const bool streams)
 {
     const uint8_t *a = p->wide->cut + row * 4 * BLOCK;
     const size_t all = p->tile->rows;
     const uint16_t *at = p->blocks, *last = at + p->count;
+    const ptrdiff_t ahead = streams && !row ? p->ahead : 0;
     const __m256i *w;
     __m256i s[HIGH][2];
     nnf_pairs_load(s, p->from + row * p->step, p->step, rows, vectors);
@@ -184,6 +196,7 @@ INLINE void multiply_ones(const part *p, size_t row, const int rows, const int v
         w = (const __m256i *)(p->w + *at * (size_t)(8 * vectors));
         const uint8_t *block = a + *at * all;
         __asm__("" : "+r"(w), "+r"(block)); /* as in multiply_bytes */
+        nnf_conv2d_fetch(w, ahead, (size_t)(8 * vectors));
         NNF_UNROLL
         for (int g = 0; g < BLOCK; g++)
             add_one(s, block + 4 * g, w + g * vectors, rows, vectors);
@@ -255,58 +268,76 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     nnf_pairs_store(sum, s, rows, vectors);
 }
 
-INLINE void multiply_tile(const part *p, size_t row, const int rows, const int vectors, const bool is_wide)
+INLINE void multiply_tile(const part *p, size_t row, const int rows, const int vectors, const bool is_wide,
+                          const bool streams)
 {
     if (is_wide)
         multiply_pairs(p, row, rows, vectors);
     else
-        multiply_ones(p, row, rows, vectors);
+        multiply_ones(p, row, rows, vectors, streams);
 }
 
 /* All rows, by tiles of about equal height. */
-INLINE void by_tiles(const part *p, const int vectors, const bool is_wide)
+INLINE void by_tiles(const part *p, const int vectors, const bool is_wide, const bool streams)
 {
     const size_t all = p->tile->rows, tiles = (all + HIGH - 1) / HIGH;
     for (size_t i = 0, t = 0, rows; t < tiles; t++, i += rows) {
         rows = all / tiles + (t < all % tiles);
         switch (rows) {
-        case 1: multiply_tile(p, i, 1, vectors, is_wide); break;
-        case 2: multiply_tile(p, i, 2, vectors, is_wide); break;
-        case 3: multiply_tile(p, i, 3, vectors, is_wide); break;
-        case 4: multiply_tile(p, i, 4, vectors, is_wide); break;
-        case 5: multiply_tile(p, i, 5, vectors, is_wide); break;
-        default: multiply_tile(p, i, 6, vectors, is_wide); break;
+        case 1: multiply_tile(p, i, 1, vectors, is_wide, streams); break;
+        case 2: multiply_tile(p, i, 2, vectors, is_wide, streams); break;
+        case 3: multiply_tile(p, i, 3, vectors, is_wide, streams); break;
+        case 4: multiply_tile(p, i, 4, vectors, is_wide, streams); break;
+        case 5: multiply_tile(p, i, 5, vectors, is_wide, streams); break;
+        default: multiply_tile(p, i, 6, vectors, is_wide, streams); break;
         }
     }
 }
 
 /* At most a chunk of blocks, and a tail. */
-INLINE void multiply_plain(const part *p, const int vectors)
+INLINE void multiply_plain(const part *p, const int vectors, const bool streams)
 {
     __m256i *w = (__m256i *)p->wide->w;
-    for (size_t b = 0; b < p->count; b++)
-        w = widen_weights((const __m256i *)(p->w + p->blocks[b] * (size_t)(8 * vectors)), BLOCK, w, vectors);
+    for (size_t b = 0; b < p->count; b++) {
+        const __m256i *block = (const __m256i *)(p->w + p->blocks[b] * (size_t)(8 * vectors));
+        nnf_conv2d_fetch(block, streams ? p->ahead : 0, (size_t)(8 * vectors));
+        w = widen_weights(block, BLOCK, w, vectors);
+    }
     if (p->tail)
         widen_weights((const __m256i *)(p->w + p->blocks[p->count] * (size_t)(8 * vectors)), p->tail, w, vectors);
-    by_tiles(p, vectors, true);
+    by_tiles(p, vectors, true, false);
 }
 
 /* Each loop in a function of its own: together they make gcc move registers and leave loops unaligned. */
 #define APART static __attribute__((noinline)) void
-APART plain_wide(const part *p) { multiply_plain(p, 2); }
-APART plain_narrow(const part *p) { multiply_plain(p, 1); }
-APART halves_wide(const part *p) { multiply_twos(p, 2); }
-APART halves_narrow(const part *p) { multiply_twos(p, 1); }
-APART ones_wide(const part *p) { by_tiles(p, 2, false); }
-APART ones_narrow(const part *p) { by_tiles(p, 1, false); }
+APART plain_wide(const part *p) { multiply_plain(p, 2, false); }
+APART plain_narrow(const part *p) { multiply_plain(p, 1, false); }
+APART plain_streamed(const part *p) { multiply_plain(p, 2, true); }
+APART halves_wide(const part *p) { multiply_twos(p, 2, false); }
+APART halves_narrow(const part *p) { multiply_twos(p, 1, false); }
+APART halves_streamed(const part *p) { multiply_twos(p, 2, true); }
+APART ones_wide(const part *p) { by_tiles(p, 2, false, false); }
+APART ones_narrow(const part *p) { by_tiles(p, 1, false, false); }
+APART ones_streamed(const part *p) { by_tiles(p, 2, false, true); }
 APART excess_wide(const part *p, uint64_t blocks) { add_excess(p, blocks, 2); }
 APART excess_narrow(const part *p, uint64_t blocks) { add_excess(p, blocks, 1); }
-APART fours_wide(const part *p) { multiply_rows(p, 2, 2); }
-APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
-APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
-APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
+APART fours_wide(const part *p) { multiply_rows(p, 2, 2, false); }
+APART fours_narrow(const part *p) { multiply_rows(p, 1, 2, false); }
+APART fours_streamed(const part *p) { multiply_rows(p, 2, 2, true); }
+APART eights_wide(const part *p) { multiply_rows(p, 2, 4, false); }
+APART eights_narrow(const part *p) { multiply_rows(p, 1, 4, false); }
+APART eights_streamed(const part *p) { multiply_rows(p, 2, 4, true); }
 
 enum { PLAIN, HALVES, ONES, FOURS, EIGHTS };
+
+/* Of one vector, of two, and of two whose next weights are fetched. */
+static void (*const RUN[][3])(const part *) = {
+    [PLAIN] = {plain_narrow, plain_wide, plain_streamed},
+    [HALVES] = {halves_narrow, halves_wide, halves_streamed},
+    [ONES] = {ones_narrow, ones_wide, ones_streamed},
+    [FOURS] = {fours_narrow, fours_wide, fours_streamed},
+    [EIGHTS] = {eights_narrow, eights_wide, eights_streamed},
+};
 
 /* The blocks of a mask in one way. */
 INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const int kind, const int vectors)
@@ -321,13 +352,7 @@ INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const i
         p->count = least(most, way.count - done);
         done += p->count;
         p->tail = done == way.count ? way.tail : 0;
-        switch (kind) {
-        case EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(p); break;
-        case FOURS: (vectors == 2 ? fours_wide : fours_narrow)(p); break;
-        case HALVES: (vectors == 2 ? halves_wide : halves_narrow)(p); break;
-        case ONES: (vectors == 2 ? ones_wide : ones_narrow)(p); break;
-        default: (vectors == 2 ? plain_wide : plain_narrow)(p);
-        }
+        RUN[kind][vectors == 1 ? 0 : p->ahead ? 2 : 1](p);
         p->from = p->sum;
         p->step = N;
     } while (done < way.count);
@@ -355,16 +380,16 @@ INLINE void run_slab(part *p, const nnf_conv2d_ways *ways, const uint8_t *larges
         (vectors == 2 ? excess_wide : excess_narrow)(p, ways->plain & wide->above);
 }
 
-/* Adds what a slab, whose first block is b, gives to a panel's sums. */
+/* Adds what a slab, whose first block is b, gives to a panel's sums. ahead: bytes to the next slab's weights. */
 INLINE void add_slab(const nnf_conv2d_q8_tile *t, const int32_t *panel, pairs *wide, size_t b, int32_t *sum,
-                     const int vectors)
+                     ptrdiff_t ahead, const int vectors)
 {
     const size_t width = (size_t)(8 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK, at = 4 * BLOCK * b;
     const uint8_t *fours = nnf_conv2d_q8_limits(panel, width, t->groups);
     const uint8_t *eights = fours + nnf_conv2d_q8_blocks(t->groups);
     const uint8_t *largest = b < MEASURED ? wide->largest + b : NULL;
     part p = {.tile = t, .a = t->a + at, .w = nnf_conv2d_q8_weights(panel, width) + at * width, .wide = wide,
-              .from = b ? sum : panel, .step = b ? N : 0, .sum = sum};
+              .from = b ? sum : panel, .step = b ? N : 0, .sum = sum, .ahead = t->streamed ? ahead : 0};
     nnf_conv2d_ways ways = nnf_conv2d_ways_of(t->groups, b);
     if (largest)
         nnf_conv2d_ways_set(&ways, within(largest, fours + b, blocks - b), within(largest, eights + b, blocks - b));
@@ -391,18 +416,27 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     case 3: multiply_few(t, panel, largest, sum, 3, vectors); return;
     default: break;
     }
-    for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
-        add_slab(t, panel, wide, b, sum, vectors);
+    const size_t width = (size_t)(8 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK;
+    for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS) {
+        size_t ahead = 4 * SLAB * width;
+        if (b + NNF_CONV2D_WAYS_BLOCKS >= blocks)
+            ahead = nnf_conv2d_q8_panel(width, t->groups) - 4 * BLOCK * b * width;
+        add_slab(t, panel, wide, b, sum, (ptrdiff_t)ahead, vectors);
+    }
 }
 
 /* PANELS panels, full ones, slab by slab: what is made of the codes of a slab serves all. */
 static __attribute__((noinline)) void run_panels(const nnf_conv2d_q8_tile *t, const int32_t *w, size_t first,
                                                  pairs *p, const int raw)
 {
-    const size_t panel = nnf_conv2d_q8_panel(N, t->groups) / 4;
-    for (size_t b = 0; b < (t->groups + BLOCK - 1) / BLOCK; b += NNF_CONV2D_WAYS_BLOCKS)
+    const size_t panel = nnf_conv2d_q8_panel(N, t->groups) / 4, blocks = (t->groups + BLOCK - 1) / BLOCK;
+    for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS) {
+        const size_t last = (PANELS - 1) * panel * 4;
+        const ptrdiff_t next = b + NNF_CONV2D_WAYS_BLOCKS < blocks ? 4 * SLAB * N - (ptrdiff_t)last
+                                                                  : (ptrdiff_t)(4 * panel - 4 * BLOCK * b * N);
         for (size_t q = 0; q < PANELS; q++)
-            add_slab(t, w + q * panel, p, b, p->sum + q * LOW * N, 2);
+            add_slab(t, w + q * panel, p, b, p->sum + q * LOW * N, q + 1 < PANELS ? (ptrdiff_t)(4 * panel) : next, 2);
+    }
     for (size_t q = 0; q < PANELS; q++)
         nnf_conv2d_put_panel(t, raw, w + q * panel, first + q * N, N, p->sum + q * LOW * N, 2);
 }

@@ -1,6 +1,7 @@
 #include "conv2d.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -83,6 +84,7 @@ typedef struct part {
     const int8_t *w;      /* of the panel, there too */
     size_t lda, rows;
     size_t all;           /* groups, where all are added in this way and none is listed; else 0 */
+    ptrdiff_t ahead;      /* bytes to the weights that are wanted next, which the first rows fetch; 0: none */
     __m512i (*sum)[2];
 } part;
 
@@ -130,9 +132,11 @@ INLINE void add_groups(__m512i s[BYTES][2], const uint8_t *a, size_t lda, const 
     }
 }
 
-INLINE void multiply_listed(const part *p, size_t row, const int rows, const int vectors, const int each)
+INLINE void multiply_listed(const part *p, size_t row, const int rows, const int vectors, const int each,
+                            const bool streams)
 {
     const uint8_t *a = p->a + row * p->lda;
+    const ptrdiff_t ahead = streams ? p->ahead : 0;
     __m512i s[BYTES][2];
     copy_sums(s, p->sum + row, rows, vectors);
     for (size_t b = 0; b < p->way.count; b++) {
@@ -142,6 +146,7 @@ INLINE void multiply_listed(const part *p, size_t row, const int rows, const int
         size_t ld = p->lda;
         /* Else gcc keeps an address for each code of each row, on the stack. */
         __asm__("" : "+r"(block), "+r"(ld));
+        nnf_conv2d_fetch(w, ahead, (size_t)(16 * vectors));
         NNF_UNROLL
         for (int g = 0; g < BLOCK; g += each)
             add_groups(s, block + 4 * g, ld, w + g * vectors, rows, vectors, each);
@@ -165,25 +170,37 @@ INLINE void multiply_fours(const part *p, size_t row, const int rows, const int 
     copy_sums(p->sum + row, s, rows, vectors);
 }
 
-INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each)
+INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each,
+                           const bool streams)
 {
     if (each == 2 && p->all)
         multiply_fours(p, row, rows, vectors);
     else
-        multiply_listed(p, row, rows, vectors, each);
+        multiply_listed(p, row, rows, vectors, each, streams);
 }
 
-INLINE void multiply_rows(const part *p, const int vectors, const int each)
+INLINE void multiply_some(const part *p, size_t row, size_t rows, const int vectors, const int each, const bool streams)
 {
-    const size_t tiles = (p->rows + BYTES - 1) / BYTES;
-    for (size_t i = 0, tile = 0, rows; tile < tiles; tile++, i += rows) {
-        rows = p->rows / tiles + (tile < p->rows % tiles);
-        switch (rows) {
-        case 1: multiply_bytes(p, i, 1, vectors, each); break;
-        case 2: multiply_bytes(p, i, 2, vectors, each); break;
-        case 3: multiply_bytes(p, i, 3, vectors, each); break;
-        default: multiply_bytes(p, i, 4, vectors, each); break;
-        }
+    switch (rows) {
+    case 1: multiply_bytes(p, row, 1, vectors, each, streams); break;
+    case 2: multiply_bytes(p, row, 2, vectors, each, streams); break;
+    case 3: multiply_bytes(p, row, 3, vectors, each, streams); break;
+    default: multiply_bytes(p, row, 4, vectors, each, streams); break;
+    }
+}
+
+INLINE void multiply_rows(const part *p, const int vectors, const int each, const bool streams)
+{
+    const size_t tiles = (p->rows + BYTES - 1) / BYTES, height = p->rows / tiles, taller = p->rows % tiles;
+    size_t tile = 0, row = 0;
+    if (streams) {
+        row = height + (taller > 0);
+        multiply_some(p, 0, row, vectors, each, true);
+        tile = 1;
+    }
+    for (size_t rows; tile < tiles; tile++, row += rows) {
+        rows = height + (tile < taller);
+        multiply_some(p, row, rows, vectors, each, false);
     }
 }
 
@@ -202,7 +219,7 @@ INLINE void add_pairs(__m512i s[HIGH][2], const int32_t *a, const __m512i *w, co
     }
 }
 
-INLINE void multiply_pairs(const part *p, const int rows, const int vectors)
+INLINE void multiply_pairs(const part *p, const int rows, const int vectors, const bool streams)
 {
     const size_t blocks = p->all ? 0 : p->way.count + (p->way.tail != 0);
     __m512i s[HIGH][2];
@@ -212,38 +229,51 @@ INLINE void multiply_pairs(const part *p, const int rows, const int vectors)
     for (size_t b = 0; b < blocks; b++) {
         const size_t at = p->way.blocks[b], groups = b < p->way.count ? BLOCK : p->way.tail;
         const __m512i *w = (const __m512i *)(p->w + at * (size_t)(16 * vectors));
+        nnf_conv2d_fetch(w, streams ? p->ahead : 0, (size_t)(16 * vectors));
         for (size_t g = 0; g < groups; g++)
             add_pairs(s, p->pairs + at / 4 + g, w + g * (size_t)vectors, rows, vectors);
     }
     copy_sums(p->sum, s, rows, vectors);
 }
 
-INLINE void multiply_plain(const part *p, const int vectors)
+INLINE void multiply_plain(const part *p, const int vectors, const bool streams)
 {
     switch (p->rows) {
-    case 1: multiply_pairs(p, 1, vectors); break;
-    case 2: multiply_pairs(p, 2, vectors); break;
-    case 3: multiply_pairs(p, 3, vectors); break;
-    case 4: multiply_pairs(p, 4, vectors); break;
-    case 5: multiply_pairs(p, 5, vectors); break;
-    case 6: multiply_pairs(p, 6, vectors); break;
-    case 7: multiply_pairs(p, 7, vectors); break;
-    case 8: multiply_pairs(p, 8, vectors); break;
-    case 9: multiply_pairs(p, 9, vectors); break;
-    case 10: multiply_pairs(p, 10, vectors); break;
-    case 11: multiply_pairs(p, 11, vectors); break;
-    default: multiply_pairs(p, 12, vectors); break;
+    case 1: multiply_pairs(p, 1, vectors, streams); break;
+    case 2: multiply_pairs(p, 2, vectors, streams); break;
+    case 3: multiply_pairs(p, 3, vectors, streams); break;
+    case 4: multiply_pairs(p, 4, vectors, streams); break;
+    case 5: multiply_pairs(p, 5, vectors, streams); break;
+    case 6: multiply_pairs(p, 6, vectors, streams); break;
+    case 7: multiply_pairs(p, 7, vectors, streams); break;
+    case 8: multiply_pairs(p, 8, vectors, streams); break;
+    case 9: multiply_pairs(p, 9, vectors, streams); break;
+    case 10: multiply_pairs(p, 10, vectors, streams); break;
+    case 11: multiply_pairs(p, 11, vectors, streams); break;
+    default: multiply_pairs(p, 12, vectors, streams); break;
     }
 }
 
 /* Each loop in a function of its own, as at AVX2. */
 #define APART static __attribute__((noinline)) void
-APART plain_wide(const part *p) { multiply_plain(p, 2); }
-APART plain_narrow(const part *p) { multiply_plain(p, 1); }
-APART fours_wide(const part *p) { multiply_rows(p, 2, 2); }
-APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
-APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
-APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
+APART plain_wide(const part *p) { multiply_plain(p, 2, false); }
+APART plain_narrow(const part *p) { multiply_plain(p, 1, false); }
+APART plain_streamed(const part *p) { multiply_plain(p, 2, true); }
+APART fours_wide(const part *p) { multiply_rows(p, 2, 2, false); }
+APART fours_narrow(const part *p) { multiply_rows(p, 1, 2, false); }
+APART fours_streamed(const part *p) { multiply_rows(p, 2, 2, true); }
+APART eights_wide(const part *p) { multiply_rows(p, 2, 4, false); }
+APART eights_narrow(const part *p) { multiply_rows(p, 1, 4, false); }
+APART eights_streamed(const part *p) { multiply_rows(p, 2, 4, true); }
+
+enum { PLAIN, FOURS, EIGHTS };
+
+/* Of one vector, of two, and of two whose next weights are fetched. */
+static void (*const RUN[][3])(const part *) = {
+    [PLAIN] = {plain_narrow, plain_wide, plain_streamed},
+    [FOURS] = {fours_narrow, fours_wide, fours_streamed},
+    [EIGHTS] = {eights_narrow, eights_wide, eights_streamed},
+};
 
 /* Adds the products of a strip and one panel, of each block in the fastest way. */
 INLINE void add_products(const nnf_conv2d_q8_tile *t, strip *s, __m512i sum[HIGH][2], const int vectors)
@@ -251,6 +281,7 @@ INLINE void add_products(const nnf_conv2d_q8_tile *t, strip *s, __m512i sum[HIGH
     const size_t width = (size_t)(16 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK;
     const uint8_t *fours = nnf_conv2d_q8_limits(t->w, width, t->groups);
     const uint8_t *eights = fours + nnf_conv2d_q8_blocks(t->groups);
+    const size_t panel = nnf_conv2d_q8_panel(width, t->groups);
     const int is_extreme = t->groups <= SHALLOW || (t->groups > DEEP && blocks <= NNF_CONV2D_WAYS_BLOCKS);
     part p = {.a = t->a, .pairs = s->pairs, .w = nnf_conv2d_q8_weights(t->w, width), .lda = t->lda, .rows = t->rows,
               .sum = sum};
@@ -261,22 +292,24 @@ INLINE void add_products(const nnf_conv2d_q8_tile *t, strip *s, __m512i sum[HIGH
                             _mm512_cmple_epu8_mask(most, _mm512_maskz_loadu_epi8(ways.all, eights + b)));
         if (is_extreme && !ways.plain && t->groups % 2 == 0) {
             p.all = t->groups;
-            (vectors == 2 ? fours_wide : fours_narrow)(&p);
+            RUN[FOURS][vectors - 1](&p);
             break;
         }
         if (t->groups <= SHALLOW) {
             widen(s, p.a, t->lda, t->rows, t->groups, ways.all);
             p.all = t->groups;
-            (vectors == 2 ? plain_wide : plain_narrow)(&p);
+            RUN[PLAIN][vectors - 1](&p);
             break;
         }
         widen(s, p.a, t->lda, t->rows, ways.groups, ways.plain);
+        const int kind = vectors == 2 && t->streamed ? 2 : vectors - 1;
+        p.ahead = (ptrdiff_t)(b + NNF_CONV2D_WAYS_BLOCKS < blocks ? 4 * SLAB * width : panel - 4 * BLOCK * b * width);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.eights))
-            (vectors == 2 ? eights_wide : eights_narrow)(&p);
+            RUN[EIGHTS][kind](&p);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.fours))
-            (vectors == 2 ? fours_wide : fours_narrow)(&p);
+            RUN[FOURS][kind](&p);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.plain))
-            (vectors == 2 ? plain_wide : plain_narrow)(&p);
+            RUN[PLAIN][kind](&p);
     }
 }
 
@@ -331,6 +364,7 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
             here.a = t->a + row * t->lda;
             here.c = t->c + (row * t->ldc + j) * size;
             here.offset = t->offset ? t->offset + row : NULL;
+            here.streamed = t->streamed && s == 0;
             if (nnf_conv2d_width(here.columns, N) == N)
                 run_panel(&here, strips + s, 2, raw);
             else

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "conv2d.h"
+#include "nnf/unroll.h"
 
 enum { NNF_CONV2D_WAYS_BLOCKS = 64 };
 
@@ -33,6 +34,17 @@ static inline void nnf_conv2d_ways_set(nnf_conv2d_ways *w, uint64_t fours, uint6
     w->eights = eights & whole;
     w->fours = fours & (w->tail % 2 ? whole : w->all) & ~w->eights;
     w->plain = w->all & ~w->fours & ~w->eights;
+}
+
+/* Fetches into level 2 the weights `ahead` bytes behind those of a block, of so many columns; 0: none. Each way leaves out
+ * the blocks of the others, and so the processor does not see that they stream by. */
+INLINE void nnf_conv2d_fetch(const void *block, ptrdiff_t ahead, const size_t width)
+{
+    if (!ahead)
+        return;
+    NNF_UNROLL
+    for (size_t at = 0; at < 4 * NNF_CONV2D_Q8_LIMITED * width; at += 64)
+        __builtin_prefetch((const char *)block + ahead + at, 0, 2);
 }
 
 /* A list of blocks: bytes of codes before each of `count` whole ones, and of one of `tail` groups if that is not 0. */

@@ -57,6 +57,7 @@ cdef struct conv2d_q8:
     bint direct                 # the input can be read in place
     bint by_rows                # threads share the rows of a single tile
     bint wide                   # the kernel takes several panels at once
+    bint streamed               # the weights come from beyond the level 2 cache
     size_t sums                 # of a tile for which there is room, where the kernel gives sums
     int32_t weight_zero_point, input_zero_point
     nnf_codes codes
@@ -140,6 +141,7 @@ cdef void begin_tile(const conv2d_q8 *p, const split *s, nnf_conv2d_q8_tile *til
     tile.lo = p.codes.lo
     tile.hi = p.codes.hi
     tile.flip = p.codes.flip
+    tile.streamed = p.streamed
 
 
 cdef void put_panels(const conv2d_q8 *p, const split *s, nnf_conv2d_q8_tile *tile, size_t low, size_t panel,
@@ -407,6 +409,7 @@ cdef class Conv2dQ8(Step):
                 row = in_place
         self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
         self.packed = self.p.place.groups * self.p.weights
+        self.p.streamed = self.p.weights > tuning().q8_streamed
         self.p.wide = nnf_conv2d_q8_wide(row.m, row.k) and not self.p.place.scattered
         cdef bint whole = self.p.wide and not raw
         cdef nnf_kernel shape = row[0]

@@ -68,6 +68,7 @@ cdef extern from "conv2d/conv2d.h":
         int32_t lo
         int32_t hi
         uint8_t flip
+        uint8_t streamed
         const nnf_conv2d_q8_values *values
         const double *scale
 
