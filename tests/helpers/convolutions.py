@@ -45,7 +45,8 @@ LARGE = [
     dense(1, 1, 1024, 1001), dense(5, 5, 300, 70), dense(7, 7, 512, 257), dense(56, 56, 32, 64),
     dense(28, 28, 3, 32, filter_=3, stride=2, tail=1), dense(9, 9, 64, 96, filter_=3, head=1, tail=1),
     dense(6, 5, 100, 72, filter_=3, head=1, tail=1), dense(6, 5, 100, 72, filter_=3, head=1, tail=1)._replace(batch=2),
-    dense(11, 10, 520, 1160), dense(2, 3, 2100, 700), dense(10, 5, 3100, 45), dense(20, 20, 3, 16, filter_=7, stride=2, head=3, tail=3),
+    dense(11, 10, 520, 1160), dense(2, 3, 2100, 700), dense(10, 5, 3100, 45), dense(5, 3, 4096, 270),
+    dense(9, 9, 512, 260, stride=2), dense(20, 20, 3, 16, filter_=7, stride=2, head=3, tail=3),
 ]
 
 

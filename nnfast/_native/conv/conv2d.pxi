@@ -34,12 +34,21 @@ cdef struct conv2d_f32:
     size_t tile                 # offset in the scratch of a tile that is yet to be scattered
     size_t weights              # bytes of a group's packed weights
     bint streamed               # they come from beyond the level 2 cache
+    size_t pitch                # floats between copies of a tile's input rows, where these are crowded; else 0
     size_t own                  # output pixels of a thread from which on it reads all weights
     bint beside                 # the inputs of groups lie side by side, and each has one panel
     const float *zeros          # of a tap outside the input, as many as the taps of all groups read there
     float lo, hi
     int next_weights, out              # which slots are the weights of a later step, if any, and the outputs
     size_t fetched              # bytes of those weights
+
+
+cdef inline void lay_apart(const float **a, size_t rows, size_t depth, float *to, size_t pitch) noexcept nogil:
+    """Copies rows, whose addresses become those of the copies."""
+    cdef size_t r
+    for r in range(rows):
+        memcpy(to + r * pitch, a[r], depth * sizeof(float))
+        a[r] = to + r * pitch
 
 
 cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const float *x, const float *weights, float *y,
@@ -66,7 +75,10 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
         to.copies = <float *>(scratch + p.copies)
         for t in range(w.base, w.base + w.count):
             to.to = a + (t - w.base) * addresses
-            gather(&p.g, &to, x, origin + tile_start(s, t), origin + tile_start(s, t + 1))
+            low = tile_start(s, t)
+            gather(&p.g, &to, x, origin + low, origin + tile_start(s, t + 1))
+            if p.pitch:
+                lay_apart(to.to, tile_start(s, t + 1) - low, p.depth, to.copies + (t - w.base) * s.m * p.pitch, p.pitch)
         while w.item < w.stop:
             low = origin + tile_start(s, w.tile)
             tile.rows = origin + tile_start(s, w.tile + 1) - low
@@ -218,6 +230,9 @@ cdef class Conv2dF32(Step):
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m
             self.p.s.group = min(self.p.s.tiles, max(LEAST, sizes.conv_rows // near))
+        if taps == 1 and self.p.s.panels >= COPIED \
+                and is_crowded(sizeof(float) * g.stride_x * g.pixel, min(rows, self.p.s.m)):
+            self.p.pitch = apart(sizeof(float) * channels, self.p.s.m) // sizeof(float)
         self.p.beside = self.p.place.groups > 1 and self.p.s.panels == 1 and not g.plain and g.across == 1
         outside = self.p.depth + ((self.p.place.groups - 1) * self.p.place.group if self.p.beside else 0)
         zeros = aligned_bytes(outside * sizeof(float))
@@ -226,7 +241,11 @@ cdef class Conv2dF32(Step):
         self.keep = zeros
         self.p.zeros = <const float *>&view[0]
         self.p.copies = lines(self.p.s.group * self.p.taps * self.p.s.m * sizeof(void *))
-        self.p.tile = self.p.copies + lines(self.p.s.group * row_bytes * self.p.s.m if g.across > 1 else 0)
+        if self.p.pitch:
+            row_bytes = sizeof(float) * self.p.pitch
+        elif g.across == 1:
+            row_bytes = 0
+        self.p.tile = self.p.copies + lines(self.p.s.group * row_bytes * self.p.s.m)
         self.scratch = self.p.tile + (self.p.s.m * self.p.s.n * sizeof(float) if self.p.place.scattered else 0)
         self.work = <double>self.p.place.groups * rows * units * taps * channels
         self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels),

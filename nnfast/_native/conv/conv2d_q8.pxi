@@ -369,6 +369,8 @@ cdef class Conv2dQ8(Step):
         self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
         self.p.groups = nnf_conv2d_q8_groups(depth, row.k)
         self.p.lda = row_pitch(4 * self.p.groups, row.k == NNF_CONV2D_Q8_BLOCK)
+        if row.k != NNF_CONV2D_Q8_BLOCK and units >= <size_t>COPIED * row.n:
+            self.p.lda = apart(self.p.lda, min(rows, <size_t>row.m))
         self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
         self.p.input_zero_point = input_zero_point + shift
         self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)
