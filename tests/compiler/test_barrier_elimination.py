@@ -174,8 +174,8 @@ def test_models_give_out_what_lies_between(rounds, one_processor):
 def test_long_steps_that_something_may_stop_are_met_for(rounds, one_processor):
     """These are done in parts, which are not even."""
     net = Net("int8")
-    x = net.depthwise(net.input(1, 14, 14, 256))
-    check(net, [net.conv(net.conv(x, 512, 1), 512, 1)])
+    x = net.depthwise(net.input(1, 14, 14, 320))
+    check(net, [net.conv(net.conv(x, 320, 1), 320, 1)])  # 512 kB of level 2 have room for all of them
     assert rounds == [(0, 2)]
 
 
