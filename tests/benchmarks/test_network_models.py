@@ -51,6 +51,17 @@ def test_only_some_are_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["faces_int8.tflite"]
 
 
+def test_large_ones_are_others(tmp_path):
+    """Weights of so many layers come from beyond the caches: fetched ahead, on one thread and on two."""
+    subprocess.run([sys.executable, ROOT / "ci" / "network_models.py", tmp_path, "--large", "--only", "forward_4_int8"],
+                   check=True)
+    [path] = tmp_path.iterdir()
+    assert path.name == "feed_forward_4_int8.tflite"
+    one, two = (nnfast.Device(threads).prepare(nnfast.load(path)) for threads in (1, 2))
+    x = inputs_of(one)
+    np.testing.assert_array_equal(one.run(x), two.run(x))
+
+
 def test_a_name_that_no_model_has_is_an_error(tmp_path):
     done = subprocess.run([sys.executable, ROOT / "ci" / "network_models.py", tmp_path / "new", "--only", "alexnet"],
                           capture_output=True, text=True)
