@@ -146,6 +146,15 @@ class Unconnected:
         self.path = path
 
 
+def connected(path):
+    """A device of the driver's; under load it drops who says nothing for a while."""
+    while True:
+        try:
+            return nnfast.connect(path)
+        except nnfast.errors.DeadObject:
+            continue
+
+
 @pytest.mark.parametrize("deed", [in_a_hello, behind_a_hello, as_a_large_hello, behind_as_many_as_a_message_may_have,
                                   behind_the_first_message, in_an_event, as_a_memory, as_a_fence])
 def test_the_driver_serves_others_while_it_closes_a_descriptor(process, lingering, deed):
@@ -181,7 +190,7 @@ def test_the_driver_serves_others_while_it_closes_a_descriptor(process, lingerin
 
     def serve():
         for _ in range(20):
-            device = nnfast.connect(process.path)
+            device = connected(process.path)
             assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
             device.close()
         served.set()
